@@ -1,0 +1,1 @@
+"""Keeps the message history of AI agents bounded, and never breaks a conversation."""

@@ -1,0 +1,1 @@
+"""Keeps LangGraph threads bounded where they are stored."""
