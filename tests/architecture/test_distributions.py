@@ -83,7 +83,8 @@ def test_a_wheel_has_types_and_a_license(package: Path, dist: Path) -> None:
 def test_an_sdist_holds_only_what_it_should(package: Path, dist: Path) -> None:
     """No database, cache or note of a developer's machine is published."""
     (sdist,) = dist.glob(f"{package.name.replace('-', '_')}-1.*.tar.gz")
-    names = [name.partition("/")[2] for name in tarfile.open(sdist).getnames()]
+    with tarfile.open(sdist) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
     assert [name for name in names if not ALLOWED_IN_SDIST.fullmatch(name)] == []
 
 
