@@ -89,7 +89,11 @@ def test_many_documents_are_read_at_once(client: Any) -> None:
     """One call answers for present and absent documents alike."""
     collection = fill(client, "ab")
     found = client.get_all([collection.document(name) for name in "axb"])
-    assert {snapshot.id: snapshot.exists for snapshot in found} == {"a": True, "x": False, "b": True}
+    assert {snapshot.id: snapshot.exists for snapshot in found} == {
+        "a": True,
+        "x": False,
+        "b": True,
+    }
 
 
 # Preconditions -----------------------------------------------------------------------------

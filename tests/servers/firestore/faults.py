@@ -1,4 +1,4 @@
-"""Failures a test has ordered: the next calls of a method fail, before or after they took effect."""
+"""Failures a test has ordered: the next calls fail, before or after they took effect."""
 
 from __future__ import annotations
 

@@ -36,7 +36,11 @@ def _firestore_emulator_host(servers: Servers) -> str:
 @pytest.fixture(params=_NAMES)
 def firestore_host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of each Firestore there is, in turn, where clients made by the test go."""
-    name = "firestore_protocol_host" if request.param == PROTOCOL_SERVER else "_firestore_emulator_host"
+    name = (
+        "firestore_protocol_host"
+        if request.param == PROTOCOL_SERVER
+        else "_firestore_emulator_host"
+    )
     host = str(request.getfixturevalue(name))
     monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", host)
     return host

@@ -24,9 +24,9 @@ class Indexes:
     def __init__(self) -> None:
         self._exempt: set[tuple[str, str]] = set()
 
-    def set_exempt(self, collection: str, field: str, exempt: bool) -> None:
-        """Index the field from now on, or no longer."""
-        (self._exempt.add if exempt else self._exempt.discard)((collection, field))
+    def exempt(self, collection: str, field: str) -> None:
+        """Index the field no longer."""
+        self._exempt.add((collection, field))
 
     def check(self, query: Query) -> None:
         """Refuse a query that no index of the database can answer."""

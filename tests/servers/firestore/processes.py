@@ -52,11 +52,8 @@ def emulator(jar: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _running(command: list[str], port: int, environment: dict[str, str]) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="firestore-") as folder:
-        with running(
-            command,
-            folder=Path(folder),
-            ready=lambda: accepts(port),
-            environment=environment,
-        ):
-            yield f"127.0.0.1:{port}"
+    with (
+        tempfile.TemporaryDirectory(prefix="firestore-") as folder,
+        running(command, folder=Path(folder), ready=lambda: accepts(port), environment=environment),
+    ):
+        yield f"127.0.0.1:{port}"

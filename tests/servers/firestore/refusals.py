@@ -5,7 +5,7 @@ from __future__ import annotations
 from grpc import StatusCode
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818 (the outcome, as in the packages)
     """The request was not carried out; nothing of it was stored."""
 
     def __init__(self, code: StatusCode, message: str) -> None:

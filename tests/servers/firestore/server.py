@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _UNARY = ("Commit", "BeginTransaction", "Rollback", "ListDocuments")
+_ADMIN = ("GetField", "UpdateField")
 _STREAMING = ("BatchGetDocuments", "RunQuery", "RunAggregationQuery")
 _THREADS = 16
 # Above the service's limit, so that the server refuses a request as the service does.
@@ -59,9 +60,10 @@ class _Dispatch:
         self._admin = FirestoreAdmin(self._firestore.databases)
 
     def handlers(self) -> tuple[grpc.GenericRpcHandler, ...]:
+        """Return the handlers of Firestore, of its admin API and of `control.Control`."""
         firestore = {name: self._unary(self._firestore, types, name) for name in _UNARY}
         firestore |= {name: self._streaming(name) for name in _STREAMING}
-        admin = {"UpdateField": self._unary(self._admin, admin_types, "UpdateField")}
+        admin = {name: self._unary(self._admin, admin_types, name) for name in _ADMIN}
         control = {
             name: grpc.unary_unary_rpc_method_handler(getattr(self, f"_control_{name.lower()}"))
             for name in ("Fault", "Usage", "Reset")

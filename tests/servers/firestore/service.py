@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from google.cloud.firestore_v1 import types
+from google.protobuf.empty_pb2 import Empty
 
 from servers.firestore import documents
 from servers.firestore.names import database_of, path_of
@@ -53,8 +54,6 @@ class Firestore:
 
     def Rollback(self, request: Any) -> Any:  # noqa: N802
         """Forget a transaction."""
-        from google.protobuf.empty_pb2 import Empty
-
         self.databases[request.database].rollback(request.transaction)
         return Empty()
 
