@@ -25,8 +25,9 @@ class FirestoreAdmin:
         self._fields: dict[str, Any] = {}
 
     def GetField(self, request: Any) -> Any:  # noqa: N802
-        """Answer what is set for a field."""
-        return self._fields.get(request.name, Field(name=request.name))
+        """Answer what is set for a field; nothing is until then, and it is indexed as all are."""
+        inherited = {"uses_ancestor_config": True}
+        return self._fields.get(request.name, Field(name=request.name, index_config=inherited))
 
     def UpdateField(self, request: Any) -> Any:  # noqa: N802
         """Set that a field is not indexed, or that documents expire by it. Nothing is deleted."""
@@ -39,6 +40,7 @@ class FirestoreAdmin:
         for path in request.update_mask.paths:
             if path == "index_config" and not request.field.index_config.indexes:
                 self._databases["/".join(parts[:4])].indexes.exempt(parts[5], parts[7])
+                field.index_config.Clear()
                 field.index_config.SetInParent()
             elif path == "ttl_config":
                 self._check_only_expiry(name)
