@@ -202,7 +202,7 @@ async def test_without_credentials_nothing_can_be_asked(
 async def test_an_error_of_the_program_stays_itself(face: Face) -> None:
     """Only what the SDK says is translated."""
     with pytest.raises(TypeError):
-        await done(face.table().put("p", [Write(Document("k", object()))]))  # type: ignore[arg-type]
+        await done(face.table().put("p", [Write(Document("k", b"1", "soon"))]))  # type: ignore[arg-type]
 
 
 # Settings ----------------------------------------------------------------------------------
@@ -230,6 +230,13 @@ async def test_setup_without_the_right_to_names_it(face: Face, firestore_control
     firestore_control.fail("UpdateField", "PERMISSION_DENIED")
     with pytest.raises(TableUnavailable, match=r"datastore\.indexes\.update"):
         await done(face.table().setup())
+
+
+async def test_an_emulator_has_nothing_to_set(face: Face, firestore_control: Control) -> None:
+    """Where there is no admin API there are no settings, and the database is usable."""
+    firestore_control.fail("GetField", "UNIMPLEMENTED", times=2)
+    await done(face.table().setup())
+    assert "UpdateField" not in firestore_control.usage()
 
 
 async def test_setup_may_be_told_to_set_nothing(face: Face, firestore_control: Control) -> None:
