@@ -166,11 +166,12 @@ def test_a_document_holds_one_mebibyte(client: Any) -> None:
     """By the documented sum of name and fields, one byte more is refused."""
     document = client.document("c/d")
     name = 16 + len("c") + 1 + len("d") + 1
-    other = len("a") + 1 + 1000
-    room = MEBIBYTE - name - 32 - other - (len("b") + 1)
-    document.set({"a": bytes(1000), "b": bytes(room)})
+    other = {"t": "é", "n": 1, "no": False, "x": datetime(2030, 1, 1, tzinfo=timezone.utc)}
+    size_of_other = (2 + 3) + (2 + 8) + (3 + 1) + (2 + 8)
+    room = MEBIBYTE - name - 32 - size_of_other - len("b") - 1
+    document.set({**other, "b": bytes(room)})
     with pytest.raises(exceptions.InvalidArgument):
-        document.set({"a": bytes(1000), "b": bytes(room + 1)})
+        document.set({**other, "b": bytes(room + 1)})
     assert len(document.get().get("b")) == room
 
 

@@ -105,6 +105,14 @@ def test_a_collection_expires_by_one_field(
     assert "ttl_config" not in admin.get_field(name=f"{groups}/c/fields/y")
 
 
+def test_an_index_holds_1500_bytes_of_a_text(client: Any) -> None:
+    """Texts that differ only behind them are equal in an index, and come by name."""
+    c = client.collection("c")
+    c.document("1").set({"s": "x" * 1500 + "b"})
+    c.document("2").set({"s": "x" * 1500 + "a"})
+    assert [found.id for found in c.order_by("s").stream()] == ["1", "2"]
+
+
 # Limits ------------------------------------------------------------------------------------
 
 
@@ -121,6 +129,15 @@ def test_a_request_holds_ten_mebibytes(client: Any, documents: int, fits: bool) 
         with pytest.raises(exceptions.InvalidArgument, match="10485760"):
             batch.commit()
     assert client.document("c/more").get().exists is fits
+
+
+def test_a_map_counts_as_a_document_does(client: Any) -> None:
+    """The documentation has 32 bytes for each map; the emulator does not count them."""
+    document = client.document("c/d")
+    room = MEBIBYTE - (16 + 2 + 2) - 32 - (2 + 32 + 2 + 1000) - 2
+    document.set({"m": {"b": bytes(1000)}, "b": bytes(room)})
+    with pytest.raises(exceptions.InvalidArgument):
+        document.set({"m": {"b": bytes(1000)}, "b": bytes(room + 1)})
 
 
 def test_what_it_does_not_speak_is_refused(client: Any) -> None:
