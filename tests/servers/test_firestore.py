@@ -166,8 +166,8 @@ def test_a_document_holds_one_mebibyte(client: Any) -> None:
     """By the documented sum of name and fields, one byte more is refused."""
     document = client.document("c/d")
     name = 16 + len("c") + 1 + len("d") + 1
-    other = {"t": "é", "n": 1, "no": False, "x": datetime(2030, 1, 1, tzinfo=timezone.utc)}
-    size_of_other = (2 + 3) + (2 + 8) + (3 + 1) + (2 + 8)
+    other = {"t": "é" * 50, "n": 1, "no": False, "x": datetime(2030, 1, 1, tzinfo=timezone.utc)}
+    size_of_other = (2 + 101) + (2 + 8) + (3 + 1) + (2 + 8)
     room = MEBIBYTE - name - 32 - size_of_other - len("b") - 1
     document.set({**other, "b": bytes(room)})
     with pytest.raises(exceptions.InvalidArgument):
