@@ -34,15 +34,21 @@ class Failure:
     conflict: bool = False
 
 
+class IncompleteReply(Exception):  # noqa: N818
+    """A reply without what every reply of its kind has; the argument is the operation."""
+
+
 def read_failure(error: Exception) -> Failure | None:
     """What an exception of the SDK says; `None` for one that is not of the SDK."""
     from botocore import exceptions  # loaded already, by whoever made the client
 
+    if isinstance(error, IncompleteReply):
+        return Failure("", f"the reply to {error} is incomplete", transient=True)
     if isinstance(error, exceptions.ClientError):
         return _read_refusal(error)
     if isinstance(error, exceptions.SSLError):
         return Failure("", str(error))
-    if isinstance(error, (exceptions.HTTPClientError, exceptions.ConnectionError)):
+    if isinstance(error, _broken_connections(exceptions)):
         return Failure("", str(error), transient=True)
     if isinstance(error, exceptions.NoRegionError):
         return Failure("", "no region: pass region_name or set AWS_DEFAULT_REGION")
@@ -51,6 +57,10 @@ def read_failure(error: Exception) -> Failure | None:
     if isinstance(error, exceptions.BotoCoreError):
         return Failure("", type(error).__name__)
     return None
+
+
+def _broken_connections(exceptions: Any) -> tuple[type[Exception], ...]:
+    return exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.ChecksumError
 
 
 def _read_refusal(error: Any) -> Failure:

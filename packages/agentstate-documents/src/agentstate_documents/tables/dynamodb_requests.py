@@ -17,7 +17,7 @@ from agentstate_documents.errors import DocumentConflict, TableUnavailable
 from agentstate_documents.model import MAX_KEY_LENGTH, Document, Limits, Page
 from agentstate_documents.tables.backoff import waits
 from agentstate_documents.tables.checks import check_limit, check_put
-from agentstate_documents.tables.dynamodb_failures import MISSING, read_failure
+from agentstate_documents.tables.dynamodb_failures import MISSING, IncompleteReply, read_failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,6 +38,9 @@ LIMITS = Limits(
 )
 # The most keys one BatchGetItem and one BatchWriteItem take.
 _BATCH_GET, _BATCH_WRITE = 100, 25
+# What is in every reply to a read. boto3 takes a reply that was cut off for an empty one, so
+# reads are made of requests that show the difference, which GetItem does not.
+_ALWAYS_THERE = {"batch_get_item": "Responses", "query": "Items", "scan": "Items"}
 # A new table takes some ten seconds until it is active.
 _CREATION_WAITS_SECONDS = (0.05, 0.1, 0.2, 0.5, *[1.0] * 120)
 
@@ -74,12 +77,8 @@ class Requests:
         """The documents with these sorts, in their order."""
         keys = [_key(partition, sort) for sort in dict.fromkeys(sorts)]
         items: list[dict[str, Any]] = []
-        if len(keys) == 1:
-            reply = yield from self._call("get_item", Key=keys[0], ConsistentRead=True)
-            items += [reply["Item"]] if "Item" in reply else []
-        else:
-            for some in _slices(keys, _BATCH_GET):
-                items += yield from self._get(some)
+        for some in _slices(keys, _BATCH_GET):
+            items += yield from self._get(some)
         found = {document.sort: document for document in map(_document, items)}
         return [found.get(sort) for sort in sorts]
 
@@ -229,7 +228,10 @@ class Requests:
         pauses = waits()
         while True:
             try:
-                return (yield call)
+                reply = yield call
+                if call.method in _ALWAYS_THERE and _ALWAYS_THERE[call.method] not in reply:
+                    raise IncompleteReply(call.method)
+                return reply
             except Exception as error:
                 failure = read_failure(error)
                 if failure is None:
