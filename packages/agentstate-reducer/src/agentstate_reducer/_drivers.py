@@ -11,10 +11,14 @@ T = TypeVar("T")
 
 
 class Call(NamedTuple):
-    """A request to call a function of the user; the reply is what it returned, or the exception it raised."""
+    """A request to call `fn`; the reply is what it returned or raised.
+
+    `user_fn` is the function of the user inside, for errors, where `fn` is ours.
+    """
 
     fn: Callable[..., Any]
     args: tuple[Any, ...]
+    user_fn: Callable[..., Any] | None = None
 
 
 class Awaits(NamedTuple):
@@ -81,13 +85,19 @@ def run(steps: Steps[T]) -> T:
 
 
 def _perform(request: Call | Awaits) -> Any:
-    reply = None if isinstance(request, Awaits) else request.fn(*request.args)
-    if not isinstance(request, Awaits) and not inspect.isawaitable(reply):
+    if isinstance(request, Awaits):
+        raise _refusal(request.fn)
+    reply = request.fn(*request.args)
+    if not inspect.isawaitable(reply):
         return reply
     if inspect.iscoroutine(reply):
         reply.close()  # or it would warn that nobody awaited it
-    raise AsyncCallableError(
-        f"{name_of(request.fn)} is async: use `await areduce(...)`, or wrap a hook in Background"
+    raise _refusal(request.user_fn or request.fn)
+
+
+def _refusal(fn: Callable[..., Any]) -> AsyncCallableError:
+    return AsyncCallableError(
+        f"{name_of(fn)} is async: use `await areduce(...)`, or wrap a hook in Background"
     )
 
 
