@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -84,9 +85,11 @@ def _ids(messages: list[Any]) -> list[str | None]:
 
 
 def _given_id(message: Any) -> str | None:
-    if isinstance(message, dict) or not hasattr(message, "id") or message.id is not None:
+    if isinstance(message, dict):
         return None
-    message.id = str(uuid.uuid4())
+    with suppress(Exception):  # an object without the field, or one that cannot be changed
+        if message.id is None:
+            message.id = str(uuid.uuid4())
     return id_of(message)
 
 
