@@ -52,7 +52,7 @@ class ReduceEvent:
     """What one reduction did, in numbers alone; durations in seconds.
 
     `delivered` adds up the messages each hook took, earlier ones that had waited included.
-    Tokens are those of the messages without a summary block, and None in count mode.
+    `tokens_after` is what stayed, without a new summary; tokens are None in count mode.
     """
 
     namespace: Any
