@@ -170,11 +170,42 @@ async def test_updates_and_forks_keep_the_keys(chat: Any, memory: Any) -> None:
         await send(thread, Added, as_dict("human", f"u{turn}"))
     count = len(memory.messages)
     latest = (await thread.history())[0].config
-    await thread.update(None, latest, as_node="__copy__")
+    copied = await thread.update(None, latest, as_node="__copy__")
     more = [as_dict("human", f"x{i}") for i in range(3)]
-    await thread.update({"messages": more}, latest, as_node="c")
-    assert len(memory.messages) == count + 3
-    await thread.update({"messages": more}, latest, as_node="c")
+    for branch in (latest, latest, copied):
+        await thread.update({"messages": more}, branch, as_node="c")
+        assert len(memory.messages) == count + 3
     await thread.update({"messages": more})
-    texts = memory.texts
-    assert len(texts) == len(set(texts))
+    assert len(memory.texts) == len(set(memory.texts)) == count + 6
+
+
+async def test_a_pending_write_with_the_whole_list_is_cut_like_the_list(
+    inner: Any, chat: Any, memory: Any
+) -> None:
+    """Also after a restart, and a new message that says what an old one said is not cut."""
+
+    def compiles(saver: Any) -> Any:
+        def whole(state: Any) -> Any:
+            return {"messages": [*state["messages"], as_dict("human", "u1")]}
+
+        def asks(state: Any) -> Any:
+            interrupt("?")
+            return {"n": 1}
+
+        builder = StateGraph(Replaced)
+        builder.add_node("gen", lambda state: {"n": 0})
+        builder.add_node("whole", whole)
+        builder.add_node("asks", asks)
+        builder.add_edge(START, "gen")
+        builder.add_edge("gen", "whole")
+        builder.add_edge("gen", "asks")
+        return builder.compile(checkpointer=saver)
+
+    thread = chat(compiles, memory.reducer())
+    await thread.invoke({"messages": [as_dict("human", f"u{i}") for i in range(9)]})
+    again = type(memory)()
+    thread.graph = compiles(ReducingSaver(inner.saver, again.reducer()))
+    await thread.invoke(Command(resume="go"))
+    stored = [message["content"] for message in await thread.stored()]
+    assert stored == ["u0", "u5", "u6", "u7", "u8", "u1"]
+    assert (memory.texts, again.texts) == (["u1", "u2", "u3", "u4"], [])
