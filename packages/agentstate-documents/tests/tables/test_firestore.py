@@ -236,10 +236,11 @@ async def test_setup_takes_bodies_and_expiries_out_of_the_indexes(
 
 
 async def test_setup_without_the_right_to_names_it(face: Face, firestore_control: Control) -> None:
-    """Who may use the database may not yet set its fields."""
-    firestore_control.fail("UpdateField", "PERMISSION_DENIED")
-    with pytest.raises(TableUnavailable, match=r"datastore\.indexes\.update"):
-        await done(face.table().setup())
+    """Who may use the database may not yet see or set its fields."""
+    for method in ("GetField", "UpdateField"):
+        firestore_control.fail(method, "PERMISSION_DENIED")
+        with pytest.raises(TableUnavailable, match=r"datastore\.indexes\.update"):
+            await done(face.table().setup())
 
 
 async def test_an_emulator_has_nothing_to_set(face: Face, firestore_control: Control) -> None:
