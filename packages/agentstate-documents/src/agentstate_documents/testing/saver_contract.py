@@ -24,9 +24,11 @@ from langgraph.checkpoint.conformance.capabilities import ALL_CAPABILITIES
 from agentstate_documents.testing.saver_graphs import GraphContract
 from agentstate_documents.testing.saver_ids import IdContract
 from agentstate_documents.testing.saver_listing import ListingContract
+from agentstate_documents.testing.saver_reducing import ReducingContract
 from agentstate_documents.testing.saver_states import StateContract
 from agentstate_documents.testing.saver_upkeep import UpkeepContract
 from agentstate_documents.testing.saver_writes import WritesContract
+from agentstate_reducer import MessageReducer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,16 +36,23 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 class SaverContract(
-    StateContract, WritesContract, ListingContract, UpkeepContract, IdContract, GraphContract
+    StateContract,
+    WritesContract,
+    ListingContract,
+    UpkeepContract,
+    IdContract,
+    GraphContract,
+    ReducingContract,
 ):
     """All a checkpointer is held to, on both faces."""
 
-    async def test_langgraph_conformance(self, new: Any) -> None:
+    @pytest.mark.parametrize("reducer", [None, MessageReducer(max_messages=20, min_messages=10)])
+    async def test_langgraph_conformance(self, new: Any, reducer: Any) -> None:
         """LangGraph's kit detects all eight capabilities and finds no fault in them."""
 
         @checkpointer_test(name=type(self).__name__)
         async def made() -> AsyncIterator[Any]:
-            yield new()
+            yield new(reducer=reducer)
 
         report = await validate(made)
         assert report.passed_all_base(), report.to_dict()
