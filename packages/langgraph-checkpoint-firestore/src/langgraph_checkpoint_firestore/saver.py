@@ -8,7 +8,11 @@ from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.tables.firestore import firestore_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langgraph.checkpoint.serde.base import SerializerProtocol
+
+    from agentstate_reducer import MessageReducer
 
 
 class FirestoreSaver(DocumentSaver):
@@ -30,6 +34,8 @@ class FirestoreSaver(DocumentSaver):
         client: Any = None,
         async_client: Any = None,
         serde: SerializerProtocol | None = None,
+        reducer: MessageReducer | None = None,
+        messages_key: str | Sequence[str] = "messages",
         ttl_seconds: float | None = None,
         create: bool = True,
     ) -> None:
@@ -44,6 +50,9 @@ class FirestoreSaver(DocumentSaver):
             async_client: A `google.cloud.firestore.AsyncClient` for the awaiting methods; it is
                 never closed.
             serde: What turns values into bytes, LangGraph's own by default.
+            reducer: What bounds the message lists that are stored, and hands what leaves them
+                to its hooks before that.
+            messages_key: The channel, or channels, that hold such lists.
             ttl_seconds: How long a checkpoint can be read after it was put. Firestore removes
                 what has expired once `setup` was called.
             create: Whether `setup` may change the settings of fields.
@@ -56,4 +65,11 @@ class FirestoreSaver(DocumentSaver):
             async_client=async_client,
             create=create,
         )
-        super().__init__(table, async_table=async_table, serde=serde, ttl_seconds=ttl_seconds)
+        super().__init__(
+            table,
+            async_table=async_table,
+            serde=serde,
+            reducer=reducer,
+            messages_key=messages_key,
+            ttl_seconds=ttl_seconds,
+        )
