@@ -33,10 +33,27 @@ MAX_DECIMAL_BITS = 14_000
 # A state that another thread changes while pydantic walks it is walked again.
 SNAPSHOT_ATTEMPTS = 8
 
+
+def _write_moment(value: datetime | time) -> str | list[str]:
+    """ISO text, in a list where it is the second of two equal wall clock times."""
+    kind = datetime if isinstance(value, datetime) else time
+    text = kind.isoformat(value)  # type: ignore[arg-type]
+    return [text] if value.fold else text
+
+
+def _read_moment(kind: type[datetime | time]) -> Callable[[Any], Any]:
+    def read(stored: str | list[str]) -> datetime | time:
+        if isinstance(stored, str):
+            return kind.fromisoformat(stored)
+        return kind.fromisoformat(*stored).replace(fold=1)
+
+    return read
+
+
 TAGS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    datetime: ("$datetime", datetime.isoformat, datetime.fromisoformat),
+    datetime: ("$datetime", _write_moment, _read_moment(datetime)),
     date: ("$date", date.isoformat, date.fromisoformat),
-    time: ("$time", time.isoformat, time.fromisoformat),
+    time: ("$time", _write_moment, _read_moment(time)),
     timedelta: (
         "$timedelta",
         lambda value: [value.days, value.seconds, value.microseconds],
@@ -130,15 +147,16 @@ def _plain_set(value: set[Any] | frozenset[Any]) -> Any:
     return kind(members) if all(map(_hashable, members)) else members
 
 
-def _dumped(model: Any) -> Any:
+def _dumped(model: Any, attempts: int = SNAPSHOT_ATTEMPTS) -> Any:
     """A pydantic model as python values, without computed fields: those are not state."""
-    for _ in range(SNAPSHOT_ATTEMPTS - 1):
-        try:
-            return model.model_dump(round_trip=True, warnings=False)
-        except RuntimeError as error:  # a dictionary changed size during iteration
-            if isinstance(error, RecursionError):
-                raise
-    return model.model_dump(round_trip=True, warnings=False)
+    try:
+        return model.model_dump(round_trip=True, warnings=False)
+    except RecursionError:
+        raise
+    except RuntimeError:  # "dictionary changed size during iteration"
+        if attempts == 1:
+            raise
+    return _dumped(model, attempts - 1)
 
 
 def _hashable(value: Any) -> bool:
@@ -152,7 +170,7 @@ def _hashable(value: Any) -> bool:
 def _text(value: Any) -> str:
     try:
         return str(value)
-    except Exception:  # noqa: BLE001 -- a broken __str__ must not lose the whole state
+    except Exception:  # a broken __str__ must not lose the whole state
         return f"<{type(value).__qualname__}>"
 
 

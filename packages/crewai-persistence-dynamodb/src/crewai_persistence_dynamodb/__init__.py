@@ -1,0 +1,26 @@
+"""CrewAI flows in Amazon DynamoDB.
+
+The class is built when it is first asked for: importing this package loads neither CrewAI,
+which takes seconds, nor boto3.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentstate_documents.persistence import register_reducer as register_reducer
+
+    from crewai_persistence_dynamodb.persistence import (
+        DynamoDBFlowPersistence as DynamoDBFlowPersistence,
+    )
+
+__all__ = ["DynamoDBFlowPersistence", "register_reducer"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from crewai_persistence_dynamodb import persistence
+
+    return getattr(persistence, name)
