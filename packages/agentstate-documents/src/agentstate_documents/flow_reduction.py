@@ -9,6 +9,7 @@ by which messages its summary block is recognised.
 from __future__ import annotations
 
 import logging
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,7 +26,6 @@ from agentstate_reducer.integration import (
     id_of,
     is_synthetic,
     kept,
-    keys_of,
     read,
     run,
     scope_of,
@@ -35,6 +35,7 @@ from agentstate_reducer.integration import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agentstate_documents.flow_messages import Slot
     from agentstate_reducer.integration import Lineage
 
     Namespace: TypeAlias = Callable[[dict[str, Any], str], Any] | str | Sequence[Any] | None
@@ -109,7 +110,7 @@ class FlowReduction:
         """
         known = self._lineages.get(flow) or {}
         slots = find_lists(state, self._keys)
-        traces = [self._trace(slot.messages, known.get(slot.path, (START,))) for slot in slots]
+        traces = [self._trace(flow, slot, known.get(slot.path, (START,))) for slot in slots]
         paths = [slot.path for slot in slots]
         self._lineages.put(flow, {p: (t.lineage,) for p, t in zip(paths, traces, strict=True)})
         notes = []
@@ -135,7 +136,7 @@ class FlowReduction:
             if note and note["block"]:
                 self._blocks.put(note["block"][0], note["block"])
             live = known.get(slot.path, ())[-1:] if resumes else (START,)
-            found[slot.path] = (self._stored(slot.messages, note), *live)
+            found[slot.path] = (self._stored(flow, slot, note), *live)
         self._lineages.put(flow, found)
 
     def forget(self, flow: str) -> None:
@@ -150,7 +151,7 @@ class FlowReduction:
             steps = reducer._steps(  # noqa: SLF001 -- the seam the core offers to its adapters
                 trace.messages,
                 self._namespace_of(flow, state, reducer.config.namespace_key),
-                keys=trace.keys(scope_of(flow, *path)).__getitem__,
+                keys=trace.key,
                 is_summary=trace.is_summary,
             )
             surviving: list[Any] = run(steps).surviving
@@ -168,11 +169,12 @@ class FlowReduction:
         candidates = (named, state.get(key), f"/flow/{flow}")
         return next(found for found in candidates if not _is_empty(found))
 
-    def _stored(self, messages: list[Any], note: Note | None) -> Lineage:
-        trace = self._trace(messages, (START,))  # as if nobody had reduced it before
-        return read(note["lineage"], trace.marks) if note else trace.lineage
+    def _stored(self, flow: str, slot: Slot, note: Note | None) -> Lineage:
+        marks = self._trace(flow, slot, (START,)).marks
+        return read(note["lineage"] if note else {}, marks)
 
-    def _trace(self, messages: list[Any], lineages: Sequence[Lineage]) -> Trace:
+    def _trace(self, flow: str, slot: Slot, lineages: Sequence[Lineage]) -> Trace:
+        messages = slot.messages
         prints = [fingerprint(message) for message in messages]
         summary = {i for i, message in enumerate(messages) if is_synthetic(message)}
         for i, first in enumerate(prints):
@@ -182,28 +184,27 @@ class FlowReduction:
         own = [i for i in range(len(messages)) if i not in summary]
         marks = [id_of(messages[i]) or prints[i] for i in own]
         lineage = continued([messages[i] for i in own], marks, lineages)
-        return Trace(messages, own, marks, lineage)
+        return Trace(scope_of(flow, *slot.path), messages, own, marks, lineage)
 
 
 @dataclass(frozen=True)
 class Trace:
     """A list and where it stands in its history.
 
-    `own` are the indices of the messages that are no summary; `marks` tell those apart, and
-    `lineage` is theirs.
+    `scope` stands for flow and path; `own` are the indices of the messages that are no
+    summary, `marks` tell those apart, and `lineage` is theirs.
     """
 
+    scope: str
     messages: list[Any]
     own: list[int]
     marks: list[str]
     lineage: Lineage
 
-    def keys(self, scope: str) -> list[str | None]:
-        """The key of each message, None for those of a summary block."""
-        keys: list[str | None] = [None] * len(self.messages)
-        for i, key in zip(self.own, keys_of(scope, self.marks, self.lineage), strict=True):
-            keys[i] = key
-        return keys
+    def key(self, index: int) -> str:
+        """The key of a message without an id, the same wherever this history is continued."""
+        n = bisect_left(self.own, index)
+        return f"{self.scope}-{self.lineage.places[n]}-{self.marks[n]}"
 
     @cached_property
     def own_objects(self) -> set[int]:
