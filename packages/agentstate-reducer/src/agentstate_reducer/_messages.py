@@ -32,19 +32,9 @@ class _Spellings(dict[str, str]):
         return "?"
 
 
-SPELLINGS = _Spellings(
-    {
-        spelling: letter
-        for word, letter in _LETTERS.items()
-        for spelling in (
-            word,
-            word.upper(),
-            word.title(),
-            f"{word.title()}MessageChunk",
-            "AIMessageChunk" if word == "ai" else word,
-        )
-    }
-)
+SPELLINGS = _Spellings({"AIMessageChunk": "a", "HumanMessageChunk": "h"})
+for _write in (str.lower, str.upper, str.title):
+    SPELLINGS.update((_write(word), letter) for word, letter in _LETTERS.items())
 
 _MAX_DEPTH = 32  # of nested content that is looked into; no provider accepts half of it
 
@@ -105,9 +95,8 @@ def _role_of_words(message: Any) -> str:
     if role:
         return _letter(role)
     kind = text(field(message, "type"))
-    if kind and (letter := _letter(kind)) != "u":
-        return letter
-    if kind and (letter := _item_letter(kind)) is not None:
+    letter = _item_letter(kind) or _letter(kind) if kind else "u"
+    if letter != "u":
         return letter
     return "u" if issubclass(type(message), dict) else _letter(type(message).__name__)
 
@@ -120,11 +109,11 @@ def _letter(word: str) -> str:
     return _LETTERS.get(word.removesuffix(ending), "u")
 
 
-def _item_letter(kind: str) -> str | None:
+def _item_letter(kind: str) -> str:
     """The role of a Responses item by its type."""
     if kind.endswith("_call_output"):
         return "t"
-    return "a" if kind.endswith("_call") or kind == "reasoning" else None
+    return "a" if kind.endswith("_call") or kind == "reasoning" else ""
 
 
 def is_reasoning(message: Any) -> bool:
@@ -246,7 +235,7 @@ def answers_of(message: Any) -> list[Any]:
 
 
 def text_of(message: Any) -> str:
-    """The plain words of a message; "" when it has none. Images, calls and thinking are not words."""
+    """The plain words of a message, "" for none; images, calls and thinking are not words."""
     content = field(message, "content")
     if content is None:
         content = field(message, "output")  # a Responses result
