@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from agentstate_documents.steps import Procedure, Stream
 
 # No encoded namespace of a checkpoint begins like this, so one table may hold both.
-FLOW = '"flow!'
-STATE, WAITING = f"{FLOW}state", f"{FLOW}waiting"
+FLOW = '"flow'
+STATE, WAITING = FLOW + keys.END + "state", FLOW + keys.END + "waiting"
 
 FORMAT = 1
 
@@ -88,12 +88,12 @@ def read_record(flow: str, sort: str, now: float) -> Procedure[tuple[Record | No
 
 def delete_record(flow: str, sort: str) -> Procedure[None]:
     """The item is gone, with its parts, whoever wrote them."""
-    yield from _delete_range(keys.encode_partition(flow), sort, sort + keys.AFTER_END)
+    yield from _delete(keys.encode_partition(flow), sort)
 
 
 def delete_flow(flow: str) -> Procedure[None]:
     """Nothing of the flow is left."""
-    yield from _delete_range(keys.encode_partition(flow), FLOW, FLOW + keys.AFTER_END)
+    yield from _delete(keys.encode_partition(flow), FLOW)
 
 
 def list_flows(now: float) -> Stream[StoredFlow]:
@@ -109,7 +109,7 @@ def list_flows(now: float) -> Stream[StoredFlow]:
 
 def _read(partition: str, sort: str, now: float) -> Procedure[tuple[Record | None, Heads]]:
     for _ in range(READ_ATTEMPTS):
-        documents = yield from _range(partition, sort, sort + keys.AFTER_END)
+        documents = yield from _below(partition, sort)
         head = documents.get(sort)
         if head is None or (head.expires_at is not None and head.expires_at <= now):
             return None, {sort: head}
@@ -119,17 +119,18 @@ def _read(partition: str, sort: str, now: float) -> Procedure[tuple[Record | Non
     raise DocumentError(f"a part of the item {sort!r} in partition {partition!r} is missing")
 
 
-def _delete_range(partition: str, low: str, high: str) -> Procedure[None]:
-    documents = yield from _range(partition, low, high)
-    # Heads first: who reads meanwhile sees the item, or none.
-    yield from steps.delete(partition, sorted(documents, key=lambda sort: (keys.END in sort, sort)))
+def _delete(partition: str, name: str) -> Procedure[None]:
+    documents = yield from _below(partition, name)
+    # Heads before parts: who reads meanwhile finds the item, or none.
+    yield from steps.delete(partition, sorted(documents, key=len))
 
 
-def _range(partition: str, low: str, high: str) -> Procedure[dict[str, Document]]:
+def _below(partition: str, name: str) -> Procedure[dict[str, Document]]:
+    """The document of this name and all whose names go on from it."""
     documents: dict[str, Document] = {}
     cursor = None
     while True:
-        page = yield from steps.page(partition, low=low, high=high, cursor=cursor)
+        page = yield from steps.page(partition, low=name, high=name + keys.AFTER_END, cursor=cursor)
         documents.update((document.sort, document) for document in page.documents)
         cursor = page.cursor
         if cursor is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pydantic import SerializerFunctionWrapHandler
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
     from agentstate_documents.flow_records import StoredFlow
     from agentstate_documents.port import DocumentTable

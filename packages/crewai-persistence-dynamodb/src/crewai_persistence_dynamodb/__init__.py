@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentstate_documents.persistence import register_reducer as register_reducer
-
     from crewai_persistence_dynamodb.persistence import (
         DynamoDBFlowPersistence as DynamoDBFlowPersistence,
     )
