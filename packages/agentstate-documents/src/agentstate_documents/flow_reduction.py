@@ -63,7 +63,7 @@ def register_reducer(name: str, reducer: MessageReducer) -> None:
     _registered[name] = _checked(reducer)
 
 
-def registered_name(reducer: MessageReducer) -> str | None:
+def registered_name(reducer: object) -> str | None:
     """The name this very reducer is registered under."""
     return next((name for name, known in _registered.items() if known is reducer), None)
 

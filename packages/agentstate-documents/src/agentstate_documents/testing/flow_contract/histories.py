@@ -15,9 +15,7 @@ from agentstate_reducer import MessageReducer, ReducerConfig
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentstate_documents.persistence import DocumentFlowPersistence
-
-    Connect = Callable[..., DocumentFlowPersistence]
+    Connect = Callable[..., Any]  # a persistence; what it loads is not None in most tests
 
 
 class Crash(BaseException):
@@ -79,7 +77,16 @@ class HistoryContract:
     def test_only_the_message_list_changes(self, connect: Connect) -> None:
         """Pruning touches nothing else, and the live state not at all."""
         persistence, flow = connect(reducer=reducing()), new_id()
-        others = {"a": None, "b": "", "c": [], "d": {}, "e": False, "f": 0, "g.h": 1, "1": [1]}
+        others: dict[str, Any] = {
+            "a": None,
+            "b": "",
+            "c": [],
+            "d": {},
+            "e": False,
+            "f": 0,
+            "g.h": 1,
+            "1": [1],
+        }
         state = {"id": flow, "messages": talk(0, 30), **others}
         persistence.save_state(flow, "m", state)
         loaded = connect().load_state(flow)
@@ -213,7 +220,8 @@ class HistoryContract:
             return "fallback" if found == f"/flow/{flow}" else found
 
         assert namespace_of(("memories", 7)) == ("memories", 7)
-        assert [namespace_of(v) for v in (None, "", " ", (), [])] == ["fallback"] * 5
+        empty: list[Any] = [None, "", " ", (), []]
+        assert [namespace_of(v) for v in empty] == ["fallback"] * 5
         assert namespace_of("/a", namespace="/b") == "/b"
         assert namespace_of("/a", namespace=lambda state, flow: ("u", state["user"])) == (
             "u",
@@ -311,7 +319,7 @@ class HistoryContract:
             go_on.wait(30)
 
         persistence = connect(reducer=reducing(slow))
-        state = {"id": flow, "messages": talk(0, 6), "done": ["one"]}
+        state: dict[str, Any] = {"id": flow, "messages": talk(0, 6), "done": ["one"]}
         older = threading.Thread(target=persistence.save_state, args=(flow, "m", state))
         older.start()
         assert inside.wait(30)

@@ -15,9 +15,7 @@ from crewai.flow.async_feedback.types import PendingFeedbackContext
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentstate_documents.persistence import DocumentFlowPersistence
-
-    Connect = Callable[..., DocumentFlowPersistence]
+    Connect = Callable[..., Any]  # a persistence; what it loads is not None in most tests
 
 VALUES: dict[str, Any] = {
     "none": None,
