@@ -10,12 +10,15 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Hashable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._config import RememberFn
 from ._delivery import REFUSED, Pruned, frozen
 from ._drivers import describe, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Hashable
+
+    from ._config import RememberFn
 
 log = logging.getLogger("agentstate_reducer")
 
@@ -44,9 +47,11 @@ class Background:
     that namespace.
 
     Threads start with work and end when there is none. The end of the process waits for what is
-    queued, as long as a batch is done every 30 seconds; a runtime that freezes the process after
-    the response (AWS Lambda) wants `close()` at the end of its handler. A forked child starts
-    with an empty queue: the parent runs what was queued. Copies and pickles start empty too.
+    queued, as long as a batch is done every 30 seconds. Python starts no new thread then, so an
+    `fn` that needs one (an executor, a connection opened by asyncio) wants a `flush()` before;
+    a runtime that freezes the process after the response (AWS Lambda) wants `close()` at the end
+    of its handler. A forked child starts with an empty queue: the parent runs what was queued.
+    Copies and pickles start empty too.
 
         >>> seen = []
         >>> hook = Background(lambda pruned, namespace: seen.extend(pruned))
@@ -75,7 +80,7 @@ class Background:
         self._changed = threading.Condition()
         self._lanes: dict[Hashable, deque[_Batch]] = {}  # a lane: one namespace's batches
         self._ready: deque[Hashable] = deque()  # lanes with work that nobody is at
-        self._pending = self._done = self._threads = 0
+        self._pending = self._threads = 0
         self._given_up = False
 
     def __call__(self, pruned: list[Any], namespace: Any = None) -> object:
@@ -155,7 +160,6 @@ class Background:
     def _leave(self, place: Hashable) -> None:
         with self._changed:
             self._pending -= 1
-            self._done += 1
             if self._lanes[place]:
                 self._ready.append(place)
             else:
@@ -165,8 +169,7 @@ class Background:
     def _drain(self) -> None:
         with self._changed:
             while self._pending and not self._given_up:
-                done = self._done
-                if not self._changed.wait_for(lambda: self._done > done, EXIT_SECONDS):
+                if not self._changed.wait(EXIT_SECONDS):
                     self._given_up = True
                     log.warning(
                         "Background %s: the process ends with %d batches undone",
@@ -182,13 +185,13 @@ async def _awaited(reply: Awaitable[Any]) -> None:
 @atexit.register
 def _drain_all() -> None:
     for pool in list(_pools):
-        pool._drain()
+        pool._drain()  # noqa: SLF001 - for this function alone
 
 
 def _forget_all() -> None:
     # The threads stayed in the parent, and a lock may have been held by one of them.
     for pool in list(_pools):
-        pool._forget()
+        pool._forget()  # noqa: SLF001 - likewise
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""Who has had what: a message reaches a hook once, and what a hook failed to take is offered again."""
+"""Who has had what: a message reaches a hook once, and what a hook failed to take comes again."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import inspect
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ._config import RememberFn
 from ._drivers import AsyncCallableError, Call, Steps, describe, is_async, name_of
 from ._messages import id_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from ._config import RememberFn
 
 log = logging.getLogger("agentstate_reducer")
 
@@ -39,7 +42,7 @@ REFUSED: Final = _Refused()
 
 
 def frozen(namespace: Any) -> Hashable:
-    """What tells one namespace from another. A list, as JSON delivers it, equals the tuple it was."""
+    """What tells one namespace from another; a list, as JSON delivers it, equals its tuple."""
     if isinstance(namespace, (list, tuple)):
         return tuple(map(frozen, namespace))
     if isinstance(namespace, dict):
@@ -52,7 +55,7 @@ def frozen(namespace: Any) -> Hashable:
 
 
 class _Entry(NamedTuple):
-    """One message on its way to one hook; `order` is its place among all that the hook was offered."""
+    """A message on its way to a hook; `order` is its place among all that the hook was offered."""
 
     order: int
     message: Any
@@ -64,7 +67,7 @@ class _Entry(NamedTuple):
 
 
 class Claim:
-    """Messages that one call of a hook is given and no other call meanwhile, until it is settled."""
+    """Messages that one call of a hook is given, and no other call until this is settled."""
 
     def __init__(self, place: Hashable, entries: list[_Entry]) -> None:
         self.place, self.entries = place, entries
@@ -208,7 +211,7 @@ def deliver(ledger: Ledger, namespace: Any, pruned: Pruned) -> Steps[int]:
 
 
 def _hand_over(ledger: Ledger, claim: Claim, namespace: Any) -> Any:
-    """Call the hook, and settle here, in its thread: a task that was cancelled listens no longer."""
+    """Call the hook, and settle here, in its thread: a cancelled task listens no longer."""
     if not ledger.begin(claim):
         return REFUSED
     try:

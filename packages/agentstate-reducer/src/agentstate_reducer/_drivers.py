@@ -22,7 +22,7 @@ class Call(NamedTuple):
 
 
 class Awaits(NamedTuple):
-    """A request that performs nothing: a blocking driver refuses it, since `fn` is going to need awaiting."""
+    """A request that performs nothing; a blocking driver refuses it, as `fn` needs awaiting."""
 
     fn: Callable[..., Any]
 
@@ -35,11 +35,11 @@ class AsyncCallableError(TypeError):
 
 
 class RefusedError(ValueError):
-    """A ready hook refuses a value. The text holds no message content, so that it may be logged."""
+    """A value of the user's is refused. The text holds no message content, so it may be logged."""
 
 
 def is_async(fn: Any) -> bool:
-    """Whether calling `fn` gives something to await: also a partial of such a function, or an async `__call__`."""
+    """Whether calling `fn` gives something to await, in a partial or by its `__call__` as well."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(
@@ -55,7 +55,7 @@ def name_of(fn: Any) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """An error without its text, which may quote a message; the text of our own refusals is kept."""
+    """An error without its text, which may quote a message; our own refusals with theirs."""
     if isinstance(error, RefusedError):
         return str(error)
     frame = error.__traceback__
@@ -75,7 +75,7 @@ def run(steps: Steps[T]) -> T:
         while True:
             try:
                 reply = _perform(request)
-            except BaseException as error:
+            except BaseException as error:  # noqa: PERF203 - one call each
                 request = steps.throw(error)
             else:
                 request = steps.send(reply)
@@ -111,7 +111,7 @@ async def arun(steps: Steps[T]) -> T:
         while True:
             try:
                 reply = None if isinstance(request, Awaits) else await _aperform(request)
-            except BaseException as error:
+            except BaseException as error:  # noqa: PERF203 - one call each
                 request = steps.throw(error)
             else:
                 request = steps.send(reply)

@@ -1,15 +1,17 @@
-"""Ready hooks for long-term memory, and the namespaces they write to. Duck-typed, nothing imported."""
+"""Ready hooks for long-term memory, duck-typed, and the namespaces they write to."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._config import RememberFn
 from ._delivery import Pruned
 from ._drivers import RefusedError, is_async
 from ._messages import elements, field, fingerprint, role_of, text, text_of
+
+if TYPE_CHECKING:
+    from ._config import RememberFn
 
 _ROLES = {"h": "human", "a": "ai", "s": "system", "t": "tool", "f": "function", "u": "unknown"}
 
@@ -178,7 +180,7 @@ def _call(call: Any) -> dict[str, Any]:
 
 
 def crewai_memory_hook(memory: Any) -> RememberFn:
-    """A hook that remembers each message in a CrewAI memory, under `scope_from_namespace(namespace)`.
+    """A hook that remembers messages in a CrewAI memory, under `scope_from_namespace(namespace)`.
 
     Content, categories (`"conversation"` and the role) and importance (0.5) are given, so CrewAI
     asks no model to infer them. The message's key goes into the metadata as `agentstate_key`;

@@ -23,7 +23,8 @@ from ._drivers import (
     run,
 )
 from ._merge import merge_messages
-from ._messages import id_of, role_of
+from ._messages import field as said_by
+from ._messages import id_of, role_of, text
 from ._plan import Plan, make_plan
 from ._summary import Summaries, is_synthetic
 from ._tokens import resolve_token_counter
@@ -51,7 +52,7 @@ class ReduceEvent:
     """What one reduction did, in numbers alone; durations in seconds.
 
     `delivered` adds up the messages each hook took, earlier ones that had waited included.
-    Tokens are those of the messages without a summary block, and None in count mode.
+    `tokens_after` is what stayed, without a new summary; tokens are None in count mode.
     """
 
     namespace: Any
@@ -154,7 +155,7 @@ class MessageReducer:
         return make_plan(_listed(messages, None), self.config, self._counter, is_synthetic)
 
     def as_langgraph_reducer(self) -> Callable[[Any, Any], list[Any]]:
-        """A function for `Annotated[list, ...]`: `add_messages`, then `reduce` without a namespace."""
+        """For `Annotated[list, ...]`: `add_messages`, then `reduce` with the namespace None."""
         return self._merge_and_reduce
 
     def _merge_and_reduce(self, existing: Any = None, new: Any = None) -> list[Any]:
@@ -252,7 +253,11 @@ class MessageReducer:
             )
             if plan.pressure <= FORCED_PRUNE_PRESSURE:
                 plan = plan.only_repairs()
-            return ReducerResult(*plan.split(messages)), plan
+                return ReducerResult(*plan.split(messages)), plan
+            # The old summary is all that is left of what it sums up: it stays for the next one.
+            leaving = {i for i in plan.pruned if not synthetic(messages[i])}
+            surviving = [m for i, m in enumerate(messages) if i not in leaving]
+            return ReducerResult(surviving, [messages[i] for i in sorted(leaving)]), plan
         return ReducerResult(surviving, pruned, summary), plan
 
 
@@ -273,15 +278,21 @@ def _listed(existing: Iterable[Any] | None, new: Iterable[Any] | None) -> list[A
 def _checked(name: str, messages: Iterable[Any] | None) -> Iterable[Any]:
     if messages is None:
         return ()
-    if isinstance(messages, (list, tuple)):
+    if type(messages) in (list, tuple):
         return messages
     # A dict, a string and a pydantic message are iterable too, and would come apart.
-    alone = isinstance(messages, (dict, str, bytes)) or role_of(messages) != "u"
+    alone = isinstance(messages, (Mapping, str, bytes)) or _says_role(messages)
     if alone or not isinstance(messages, Iterable):
         raise TypeError(
-            f"{name} must be an iterable of messages, got {type(messages).__name__}: put it in a list"
+            f"{name} must be an iterable of messages, got one {type(messages).__name__}: "
+            "put it in a list"
         )
     return messages
+
+
+def _says_role(message: Any) -> bool:
+    said = text(said_by(message, "role")) or text(said_by(message, "type"))
+    return bool(said) or role_of(message) != "u"
 
 
 def _first_async(config: ReducerConfig) -> Callable[..., Any] | None:

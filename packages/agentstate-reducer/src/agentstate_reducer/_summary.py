@@ -1,4 +1,4 @@
-"""Summary blocks: made in the shape of their neighbours, known by their ids, rolled into the next."""
+"""Summary blocks: shaped like their neighbours, known by their ids, rolled into the next."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import copy
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._config import ReducerConfig
-from ._drivers import Call, Steps
+from ._drivers import Call, RefusedError, Steps
 from ._messages import field, fingerprint, id_of, role_of, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._config import ReducerConfig
 
 MARK = "a9e57a7e-5b10-8"
 """How the id of every summary message begins: a UUID of version 8, which no generator makes."""
@@ -71,7 +74,7 @@ class Summaries:
     def summarize(self, pruned: list[Any], is_summary: Callable[[Any], bool]) -> Steps[str]:
         """The text for these messages: remembered, or made from what is remembered and the rest.
 
-        Raises what `summarize_fn` or the factory raises, and `ValueError` when the answer is no text.
+        Raises what `summarize_fn` or the factory raises, `ValueError` when the answer is no text.
         """
         digests = _digests(pruned)
         known, remembered = self._longest(digests)
@@ -82,7 +85,7 @@ class Summaries:
             given = [*self.block(remembered, pruned[:known], pruned, known, is_summary), *given]
         made = yield Call(self._summarize, (given,))  # type: ignore[arg-type]
         if not isinstance(made, str) or not made.strip():
-            raise ValueError(f"summarize_fn must return text, got {type(made).__name__}")
+            raise RefusedError(f"summarize_fn must return text, got {type(made).__name__}")
         self._remember(digests[-1], made)
         return made
 
@@ -94,10 +97,10 @@ class Summaries:
         gap: int,
         is_summary: Callable[[Any], bool],
     ) -> list[Any]:
-        """The factory's messages for the text, shaped like those of `messages` around index `gap`."""
+        """The factory's messages for the text, shaped like `messages` around index `gap`."""
         made = self._factory(summary, sum(not is_summary(message) for message in pruned))
         if not isinstance(made, (list, tuple)) or not all(map(_is_message, made)):
-            raise TypeError("summary_message_factory must return a list of messages")
+            raise RefusedError("summary_message_factory must return a list of messages")
         digest = _digests(pruned)[-1]
         near = sorted(range(len(messages)), key=lambda i: (is_summary(messages[i]), abs(i - gap)))
         neighbours = [messages[i] for i in near]
@@ -214,6 +217,6 @@ def _role_field(message: Any) -> tuple[str, str] | None:
 
 
 def _has_untyped_blocks(message: dict[str, Any]) -> bool:
-    """Whether its content is a list of bare `{"text": ...}` blocks, as Bedrock wants every content."""
+    """Whether its content is a list of bare `{"text": ...}` blocks, as Bedrock wants it."""
     blocks = message.get("content")
     return isinstance(blocks, list) and any(isinstance(b, dict) and "type" not in b for b in blocks)
