@@ -91,11 +91,6 @@ def join(body: bytes, parts: str, documents: Mapping[str, Document]) -> bytes | 
     return b"".join(part.body for part in found if part) if all(found) else None
 
 
-def same(body: bytes, packed: bytes) -> bool:
-    """Whether a stored body is that of these packed bytes."""
-    return body == WHOLE + packed or body.startswith(IN_PARTS + _digest(packed).encode() + b":")
-
-
 def _whole_or_split(items: Sequence[Item], limits: Limits) -> set[str]:
     """The sorts whose bodies go into parts: too large alone, or together for one step."""
     largest_first = sorted(items, key=lambda item: len(item.packed), reverse=True)

@@ -4,8 +4,9 @@ Rule: what was ever written stays readable. A codec or a type code is only ever 
 only one that every supported Python can read without a package.
 
 A body is one byte of placement (`chunks`), one byte of codec, and data. Codec 0 is data as
-it is, for what does not shrink (ciphertext); codec 1 is raw deflate with `DICTIONARY`.
-Inside are frames, one per value a serializer produced: its type, length and bytes.
+it is, for what does not shrink; codec 1 is raw deflate with `DICTIONARY`. Inside are
+frames, one per value a serializer produced: its type, length and bytes. Codec 2 is one
+frame that holds packed bytes encrypted: ciphertext would not compress.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 # What a serializer's `dumps_typed` returns.
 Typed = tuple[str, bytes]
 
-STORED, DEFLATED = b"\x00", b"\x01"
+STORED, DEFLATED, SEALED = b"\x00", b"\x01", b"\x02"
 
 # One byte for the types LangGraph's serializers produce; 0 means the name follows.
-_TYPES = ("msgpack", "null", "bytes", "bytearray", "json", "pickle", "msgpack+aes", "null+aes")
+_TYPES = ("msgpack", "null", "bytes", "bytearray", "json", "pickle", "bytes+aes")
 _CODES = {name: code for code, name in enumerate(_TYPES, start=1)}
 
 # The window of raw deflate, and level and memory for the smallest result: bodies are small
@@ -41,6 +42,16 @@ def pack(frames: Iterable[Typed]) -> bytes:
     )
     packed = deflate.compress(raw) + deflate.flush()
     return DEFLATED + packed if len(packed) < len(raw) else STORED + raw
+
+
+def seal(frame: Typed) -> bytes:
+    """Packed bytes that a serializer has encrypted into `frame`."""
+    return SEALED + b"".join(_framed([frame]))
+
+
+def sealed_frame(packed: bytes) -> Typed | None:
+    """The frame `seal` was given, None for bytes that are not sealed."""
+    return next(_unframed(packed[1:])) if packed[:1] == SEALED else None
 
 
 def unpack(packed: bytes) -> list[Typed]:

@@ -6,6 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+
+from agentstate_documents import envelope
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -27,6 +31,24 @@ class Context:
     memory: Memory
     ttl_seconds: float | None
     clock: Callable[[], float]
+
+    @property
+    def plain(self) -> SerializerProtocol:
+        """The serializer below encryption: equal values have equal bytes, which compress."""
+        serde = self.serde
+        return serde.serde if isinstance(serde, EncryptedSerializer) else serde
+
+    def seal(self, packed: bytes) -> bytes:
+        """What to store of packed bytes: themselves, or encrypted as one value."""
+        if self.plain is self.serde:
+            return packed
+        return envelope.seal(self.serde.dumps_typed(packed))
+
+    def open(self, stored: bytes) -> bytes:
+        """The packed bytes that were stored."""
+        sealed = envelope.sealed_frame(stored)
+        packed: bytes = stored if sealed is None else self.serde.loads_typed(sealed)
+        return packed
 
     @property
     def visible_until(self) -> int | None:

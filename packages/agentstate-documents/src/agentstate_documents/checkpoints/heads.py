@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
+    from agentstate_documents.checkpoints.context import Context
     from agentstate_documents.envelope import Typed
 
     # A list channel is its elements' frames, any other value one frame.
@@ -85,8 +86,10 @@ def tag_of(packed: bytes) -> bytes:
     return hashlib.blake2b(packed, digest_size=6).digest()
 
 
-def read_head(checkpoint: str, packed: bytes, serde: SerializerProtocol) -> Head:
-    """The head that was packed."""
+def read_head(
+    checkpoint: str, packed: bytes, serde: SerializerProtocol, expires_at: int | None
+) -> Head:
+    """The head that was packed, from a document with that expiry."""
     structure, described, *values = envelope.unpack(packed)
     told: dict[str, Any] = serde.loads_typed(structure)
     frames = iter(values)
@@ -106,6 +109,7 @@ def read_head(checkpoint: str, packed: bytes, serde: SerializerProtocol) -> Head
             for channel, script in told.get("o", {}).items()
         },
         tuple(told.get("s", ())),
+        expires_at,
     )
 
 
@@ -177,16 +181,14 @@ def made_whole(path: Sequence[Head]) -> Head:
     )
 
 
-def whole_item(
-    path: Sequence[Head], prefix: str, kind: str, serde: SerializerProtocol
-) -> chunks.Item:
+def whole_item(context: Context, path: Sequence[Head], prefix: str, kind: str) -> chunks.Item:
     """A complete path's first head, leaning on nothing, to be stored for as long as it was.
 
     `prefix` is the namespace's, `kind` tells whether it stays in its place or is kept aside.
     """
     whole = made_whole(path)
     prefix += keys.encode(whole.id) + keys.END
-    packed = pack_head(whole, serde, tagged=True)
+    packed = context.seal(pack_head(whole, context.plain, tagged=True))
     return chunks.Item(prefix + kind, prefix + PARTS, packed, whole.expires_at)
 
 

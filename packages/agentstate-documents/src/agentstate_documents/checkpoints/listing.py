@@ -84,7 +84,7 @@ def get_delta_channel_history(
         head = yield from reader.reach(head.parent)
         if head is None:
             break
-        for write in reversed(read_writes(context.serde, reader.documents[head.id])):
+        for write in reversed(read_writes(context, reader.documents[head.id])):
             if write.channel in remaining:
                 history[write.channel]["writes"].append(write.decode(context.serde))
         found = remaining.intersection(head.channels)

@@ -21,7 +21,7 @@ def name_items(context: Context, thread: str) -> list[chunks.Item]:
     """What to store with every head of the thread, so that it can be listed by name."""
     if not keys.is_digest(keys.encode_partition(thread)):
         return []
-    packed = envelope.pack([context.serde.dumps_typed(thread)])
+    packed = context.seal(envelope.pack([context.plain.dumps_typed(thread)]))
     return [chunks.Item(NAME, _PARTS, packed, context.expires_at)]
 
 
@@ -37,5 +37,9 @@ def read_name(context: Context, partition: str) -> Procedure[str | None]:
         cursor = page.cursor
         if cursor is None:
             break
-    packed = chunks.join(documents[NAME].body, _PARTS, documents) if NAME in documents else None
-    return None if packed is None else context.serde.loads_typed(envelope.unpack(packed)[0])
+    stored = chunks.join(documents[NAME].body, _PARTS, documents) if NAME in documents else None
+    if stored is None:
+        return None
+    [frame] = envelope.unpack(context.open(stored))
+    name: str = context.serde.loads_typed(frame)
+    return name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from langgraph.checkpoint.base import get_serializable_checkpoint_metadata
 
-from agentstate_documents import chunks, keys, steps
+from agentstate_documents import chunks, keys
 from agentstate_documents.checkpoints import names
 from agentstate_documents.checkpoints.context import ROUNDS
 from agentstate_documents.checkpoints.heads import (
@@ -24,7 +24,7 @@ from agentstate_documents.checkpoints.known import FAR, Channel, Known
 from agentstate_documents.checkpoints.read import open_reader
 from agentstate_documents.checkpoints.reader import checkpoint_prefix
 from agentstate_documents.checkpoints.reference import read_checkpoint_id, read_reference
-from agentstate_documents.checkpoints.values import seal, serialise
+from agentstate_documents.checkpoints.values import serialise
 from agentstate_documents.errors import DocumentConflict
 from agentstate_documents.lists import apply_script, plan_script
 
@@ -75,14 +75,16 @@ def put(
         raise ValueError("checkpoint['id'] must not be empty")
     described = get_serializable_checkpoint_metadata(config, metadata)
     draft = plan_head(context, parent, checkpoint_id, checkpoint, described)
-    packed = pack_head(draft.head, context.serde)
+    packed = pack_head(draft.head, context.plain)
     context.memory.measured(draft.head.payload, len(packed))
     target = replace(parent, checkpoint=checkpoint_id)
+    tag = tag_of(packed)
+    item = _item(context, target, packed)
     try:
-        written = yield from _store(context, target, [_item(context, target, packed)])
+        written = yield from _store(context, target, [item])
     except DocumentConflict:
-        written = yield from _replace(context, target, packed)
-    _note(context, target, draft, tag_of(packed), written)
+        written = yield from _replace(context, target, item, tag)
+    _note(context, target, draft, tag, written)
     return target.config()
 
 
@@ -102,10 +104,10 @@ def plan_head(
             parent=parent.checkpoint,
             visible_until=context.visible_until,
             namespace=parent.namespace if keys.is_digest(namespace) else None,
-            described=context.serde.dumps_typed([bare, metadata]),
+            described=context.plain.dumps_typed([bare, metadata]),
         )
     )
-    values = {c: serialise(context.serde, v) for c, v in checkpoint["channel_values"].items()}
+    values = {c: serialise(context.plain, v) for c, v in checkpoint["channel_values"].items()}
     draft.raw_size = sum(value.size for value in values.values())
     known = _known_parent(context, parent, checkpoint_id)
     end = context.memory.end(parent.partition, parent.namespace)
@@ -113,12 +115,12 @@ def plan_head(
     for channel, value in values.items():
         old = known.channels.get(channel) if known else None
         if old is None or not _may_lean(context, value, old, farthest):
-            _hold(context, draft, channel, value)
+            _hold(draft, channel, value)
         elif old.prints == value.prints:
             draft.head.same += (channel,)
             draft.channels[channel] = old
-        elif not _tell(context, draft, channel, value, old):
-            _hold(context, draft, channel, value)
+        elif not _tell(draft, channel, value, old):
+            _hold(draft, channel, value)
     if known and draft.head.leans:
         first = min(draft.channels[c].base.count for c in draft.channels if c not in draft.held)
         draft.head.parent_tag = known.tag
@@ -143,18 +145,17 @@ def _may_lean(context: Context, value: Value, old: Channel, farthest: float) -> 
     )
 
 
-def _hold(context: Context, draft: _Draft, channel: str, value: Value) -> None:
+def _hold(draft: _Draft, channel: str, value: Value) -> None:
     """The channel is written whole."""
     draft.held.add(channel)
     draft.channels[channel] = Channel(value.prints, value.is_list, FAR)
-    frames = seal(context.serde, value, range(len(value.frames)))
     if value.is_list:
-        draft.head.lists[channel] = frames
+        draft.head.lists[channel] = value.frames
     else:
-        [draft.head.values[channel]] = frames
+        [draft.head.values[channel]] = value.frames
 
 
-def _tell(context: Context, draft: _Draft, channel: str, value: Value, old: Channel) -> bool:
+def _tell(draft: _Draft, channel: str, value: Value, old: Channel) -> bool:
     """The list is written as a script against the parent's, if that is worth it."""
     planned = plan_script(old.prints, value.prints) if value.is_list else None
     if planned is None:
@@ -162,7 +163,7 @@ def _tell(context: Context, draft: _Draft, channel: str, value: Value, old: Chan
     script, inserted = planned
     if sum(len(value.frames[i][1]) for i in inserted) >= _MOST_INSERTED * value.size:
         return False
-    draft.head.scripts[channel] = (script, seal(context.serde, value, inserted))
+    draft.head.scripts[channel] = (script, [value.frames[i] for i in inserted])
     # The old fingerprints again, so that neighbours in memory share them.
     prints = apply_script(script, old.prints, [value.prints[i] for i in inserted])
     draft.channels[channel] = replace(old, prints=tuple(prints))
@@ -179,37 +180,28 @@ def _store(context: Context, target: Reference, items: list[chunks.Item]) -> Pro
     return (yield from chunks.store(target.partition, [*named, *items], context.limits))
 
 
-def _replace(context: Context, target: Reference, packed: bytes) -> Procedure[int]:
+def _replace(context: Context, target: Reference, item: chunks.Item, tag: bytes) -> Procedure[int]:
     """The id was taken: an equal head stays, a different one gives way.
 
     What it was stays readable under its tag, whole, for heads that lean on it, also those a
     process that does not know of this has yet to write.
     """
-    new = _item(context, target, packed)
+    checkpoint = str(target.checkpoint)
     for _ in range(ROUNDS):
-        [stored] = yield from steps.get(target.partition, [new.sort])
-        if stored is None:
-            items = [new]
-        elif chunks.same(stored.body, packed):
+        reader = open_reader(context, target)
+        head = yield from reader.reach(checkpoint)
+        if head is not None and head.tag == tag:
             return 0
-        else:
-            items = [replace(new, if_absent=False, if_unchanged=stored)]
-            items += yield from _kept(context, target)
+        stored = reader.documents.get(checkpoint, {}).get(HEAD)
+        items = [replace(item, if_absent=stored is None, if_unchanged=stored)]
+        path = (yield from reader.path(head)) if head else None
+        if head is not None and path is not None:
+            items.append(whole_item(context, path, reader.prefix, REPLACED + head.tag.hex()))
         try:
             return (yield from _store(context, target, items))
         except DocumentConflict:
             continue
-    raise DocumentConflict(f"checkpoint {target.checkpoint!r} is replaced by others all the time")
-
-
-def _kept(context: Context, target: Reference) -> Procedure[list[chunks.Item]]:
-    """The stored head of this id under its tag; nothing where it cannot be read any more."""
-    reader = open_reader(context, target)
-    head = yield from reader.reach(str(target.checkpoint))
-    path = (yield from reader.path(head)) if head else None
-    if path is None:
-        return []
-    return [whole_item(path, reader.prefix, REPLACED + path[0].tag.hex(), context.serde)]
+    raise DocumentConflict(f"checkpoint {checkpoint!r} is replaced by others all the time")
 
 
 def _note(context: Context, target: Reference, draft: _Draft, tag: bytes, written: int) -> None:

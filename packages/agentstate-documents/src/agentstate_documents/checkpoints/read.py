@@ -82,7 +82,7 @@ def build_tuple(
     checkpoint["channel_values"] = {
         channel: decode(serde, frames) for channel, frames in gather(path).items()
     }
-    writes = read_writes(serde, reader.documents[head.id])
+    writes = read_writes(context, reader.documents[head.id])
     return CheckpointTuple(
         target.config(head.id),
         checkpoint,
@@ -113,7 +113,7 @@ def _remember(
         base = base_of(path, channel)
         place = reader.places[path[base].id]
         expiries = [h.expires_at for h in path[: base + 1] if h.expires_at is not None]
-        told = serialise(context.serde, value)
+        told = serialise(context.plain, value)
         channels[channel] = Channel(
             told.prints,
             told.is_list,

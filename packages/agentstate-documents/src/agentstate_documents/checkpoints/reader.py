@@ -138,12 +138,11 @@ class Reader:
         documents = self.documents.get(checkpoint, {})
         if kind not in documents:
             return None
-        packed = chunks.join(documents[kind].body, PARTS, documents)
-        if packed is None:
+        stored = chunks.join(documents[kind].body, PARTS, documents)
+        if stored is None:
             return None
-        head = read_head(checkpoint, packed, self._context.serde)
-        head.expires_at = documents[kind].expires_at
-        return head
+        context, expires_at = self._context, documents[kind].expires_at
+        return read_head(checkpoint, context.open(stored), context.serde, expires_at)
 
     def _add(self, document: Document) -> None:
         encoded, _, kind = document.sort[len(self.prefix) :].partition(keys.END)

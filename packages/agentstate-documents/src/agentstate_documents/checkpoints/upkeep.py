@@ -164,7 +164,7 @@ def _remove(context: Context, partition: str, reader: Reader, gone: set[str]) ->
             path = yield from reader.path(head)
             if path is not None:
                 stored = reader.documents[checkpoint][HEAD]
-                item = whole_item(path, reader.prefix, HEAD, context.serde)
+                item = whole_item(context, path, reader.prefix, HEAD)
                 item = replace(item, if_unchanged=stored)
                 yield from chunks.store(partition, [item], context.limits)
     documents = [d for checkpoint in gone for d in reader.documents[checkpoint].values()]

@@ -7,11 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
     from agentstate_documents.envelope import Typed
@@ -24,9 +20,8 @@ _KEY = os.urandom(16)
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A channel's value, serialised but not encrypted: one frame, or one per element."""
+    """A channel's value, serialised: one frame, or one per element."""
 
-    value: Any
     is_list: bool
     frames: list[Typed]
     prints: tuple[bytes, ...]
@@ -41,22 +36,8 @@ def serialise(serde: SerializerProtocol, value: Any) -> Value:
     """The value as frames; a list that is not a vector of numbers element by element."""
     # A frame per number would cost more than a script could ever save.
     is_list = type(value) is list and not all(isinstance(e, _NUMBERS) for e in value)
-    plain = _plain(serde)
-    frames = [plain.dumps_typed(element) for element in (value if is_list else [value])]
-    return Value(value, is_list, frames, tuple(map(_fingerprint, frames)))
-
-
-def seal(serde: SerializerProtocol, value: Value, indices: Iterable[int]) -> list[Typed]:
-    """Frames to store, by index: those at hand, unless they still have to be encrypted."""
-    if _plain(serde) is serde:
-        return [value.frames[index] for index in indices]
-    elements = value.value if value.is_list else [value.value]
-    return [serde.dumps_typed(elements[index]) for index in indices]
-
-
-def _plain(serde: SerializerProtocol) -> SerializerProtocol:
-    """The serializer whose output is the same for the same value; ciphertext never is."""
-    return serde.serde if isinstance(serde, EncryptedSerializer) else serde
+    frames = [serde.dumps_typed(element) for element in (value if is_list else [value])]
+    return Value(is_list, frames, tuple(map(_fingerprint, frames)))
 
 
 def _fingerprint(frame: Typed) -> bytes:

@@ -71,7 +71,7 @@ def put_writes(
     target = read_reference(config)
     if target.checkpoint is None:
         raise ValueError("checkpoint_id must be given to put_writes")
-    regular, special = _split(context.serde, writes, task_id, task_path)
+    regular, special = _split(context.plain, writes, task_id, task_path)
     if not regular and not special:
         return
     base = checkpoint_prefix(target.namespace, target.checkpoint)
@@ -86,14 +86,14 @@ def put_writes(
     context.memory.append(target.partition, target.namespace, written, len(items))
 
 
-def read_writes(serde: SerializerProtocol, documents: Mapping[str, Document]) -> list[StoredWrite]:
+def read_writes(context: Context, documents: Mapping[str, Document]) -> list[StoredWrite]:
     """All writes among a checkpoint's documents, in LangGraph's order."""
     found: list[StoredWrite] = []
     for kind, document in documents.items():
         if kind.startswith(WRITES + keys.END) and kind.count(keys.END) == 2:
-            packed = chunks.join(document.body, kind + _PARTS, documents)
-            if packed is not None:
-                found += _unpack(serde, packed)
+            stored = chunks.join(document.body, kind + _PARTS, documents)
+            if stored is not None:
+                found += _unpack(context, stored)
     return sorted(found, key=lambda write: write.order)
 
 
@@ -114,7 +114,7 @@ def _split(
 
 
 def _item(context: Context, sort: str, writes: Sequence[StoredWrite]) -> chunks.Item:
-    packed = _pack(context.serde, writes)
+    packed = context.seal(_pack(context.plain, writes))
     return chunks.Item(sort, sort + _PARTS, packed, context.expires_at)
 
 
@@ -133,9 +133,9 @@ def _pack(serde: SerializerProtocol, writes: Sequence[StoredWrite]) -> bytes:
     return envelope.pack([serde.dumps_typed(structure), *(write.frame for write in writes)])
 
 
-def _unpack(serde: SerializerProtocol, packed: bytes) -> Iterable[StoredWrite]:
-    structure, *frames = envelope.unpack(packed)
-    told = serde.loads_typed(structure)
+def _unpack(context: Context, stored: bytes) -> Iterable[StoredWrite]:
+    structure, *frames = envelope.unpack(context.open(stored))
+    told = context.serde.loads_typed(structure)
     for place, (channel, frame) in enumerate(zip(told["i"], frames, strict=True)):
         plain = isinstance(channel, str)
         index, name, path = (place, channel, told["p"]) if plain else channel
@@ -153,8 +153,8 @@ def _add(
     for _ in range(ROUNDS):
         documents = yield from _read(partition, sort)
         stored = documents.get(sort)
-        packed = chunks.join(stored.body, sort + _PARTS, documents) if stored else None
-        there = list(_unpack(context.serde, packed)) if packed is not None else []
+        body = chunks.join(stored.body, sort + _PARTS, documents) if stored else None
+        there = list(_unpack(context, body)) if body is not None else []
         taken = {write.index for write in there}
         missing = [write for write in writes if write.index not in taken]
         items = list(special)
