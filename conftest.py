@@ -18,4 +18,4 @@ os.environ |= {
 
 pytest.register_assert_rewrite("agentstate_documents.testing")
 
-pytest_plugins = ["servers.fixtures"]
+pytest_plugins = ["servers.fixtures", "servers.firestore.fixtures"]
