@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 
 from servers import dynamodb, mariadb, postgresql
+from servers.cosmosdb import control as cosmosdb
 from servers.faults import FaultProxy
 from servers.process import ServerDidNotStart
 
@@ -82,6 +83,18 @@ def fault_proxy(_fault_proxy: FaultProxy) -> FaultProxy:
     """The same DynamoDB behind a proxy without faults so far and with nothing written down."""
     _fault_proxy.reset()
     return _fault_proxy
+
+
+@pytest.fixture(scope="session")
+def _cosmosdb_server(servers: Servers) -> cosmosdb.CosmosServer:
+    return servers.start(cosmosdb.NAME, cosmosdb.cosmosdb(partitions=3))
+
+
+@pytest.fixture
+def cosmosdb_server(_cosmosdb_server: cosmosdb.CosmosServer) -> cosmosdb.CosmosServer:
+    """A Cosmos DB that all tests share, without faults so far and with nothing counted."""
+    _cosmosdb_server.clear()
+    return _cosmosdb_server
 
 
 @pytest.fixture(scope="session")

@@ -8,5 +8,5 @@ it was never compared with the service. Throughput is not modelled: every reques
 What it does not speak (stored procedures, hierarchical keys, change feed, most of the query
 language) is answered with an error that says so, never with an approximation.
 
-    python -m cosmosdb --port 0 --partitions 3      prints "READY http://127.0.0.1:PORT"
+    PYTHONPATH=tests python -m servers.cosmosdb --partitions 3
 """

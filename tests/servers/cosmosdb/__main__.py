@@ -1,4 +1,4 @@
-"""`python -m cosmosdb`: serve until a signal to stop."""
+"""`python -m servers.cosmosdb`: serve until a signal to stop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def serve(port: int, partitions: int, certificate: str | None) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="cosmosdb", description="A protocol test server.")
+    parser = argparse.ArgumentParser(prog="servers.cosmosdb", description="A protocol test server.")
     parser.add_argument("--port", type=int, default=0, help="0 (default): any free one")
     parser.add_argument("--partitions", type=int, default=2, help="physical partitions, default 2")
     parser.add_argument("--certificate", help="PEM file with certificate and key: serve HTTPS")

@@ -47,6 +47,7 @@ class Server:
                 return web.json_response({"requests": self.counts, "bytes": self.sizes})
             case "clear":
                 self.faults = Faults()
+                self.account.clock_offset = 0
                 self.counts.clear()
                 self.sizes.clear()
         return web.json_response({})

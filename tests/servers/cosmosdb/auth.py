@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import base64
 import hashlib
 import hmac
-
+from collections.abc import Sequence
 from urllib.parse import unquote
 
 from .failure import AAD_NOT_FOR_MANAGEMENT, Failure
-
 
 KEY = base64.b64encode(b"the key of a protocol test server, and no secret".ljust(64, b".")).decode()
 TOKEN = "a-token-of-the-protocol-test-server"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from .store import Account, Container, PartitionValue
-
-
-
 from . import items, queries
 from .exchange import Answer, Request, feed, item_answer
 from .failure import COLLECTION_RID_MISMATCH, Failure, not_spoken
-
+from .store import Account, Container, PartitionValue
 
 DEFAULT_PAGE_ROWS = 100  # "Query pagination": the service's own choice is at most 100 items
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .items import decode
-
-
-    from .store import Item, PartitionValue
+from .store import Item, PartitionValue
 
 LEVELS = ("account", "database", "database", "container", "container")
 VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "PATCH": "patch", "DELETE": "delete"}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .evaluation import is_true
@@ -13,7 +12,6 @@ from .failure import PARTITION_KEY_MISMATCH, Failure, not_found, not_spoken
 from .language import parse_condition
 from .patch import patched
 from .store import JSON, Container, Item, PartitionValue
-
 
 # "Azure Cosmos DB service quotas", per-item and per-request limits.
 MAX_ITEM_BYTES = 2 * 1024 * 1024

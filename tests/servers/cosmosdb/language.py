@@ -9,15 +9,13 @@ Everything else is a 400 that names what was met.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from .failure import Failure
-
 
 TOKEN = re.compile(
     r"""\s*(?:(?P<number>-?\d+(?:\.\d+)?) | (?P<text>"(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*')

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 from .failure import Failure, not_spoken
-
-
-    from .store import JSON
+from .store import JSON
 
 MAX_OPERATIONS = 10  # "Partial document update": at most 10 operations in one request
 

@@ -7,10 +7,9 @@ by a query plan, which it asks for or gets inside a 400.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import base64
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +17,7 @@ from .evaluation import UNDEFINED, Parameters, evaluate, is_true, rank
 from .failure import CROSS_PARTITION_QUERY_NOT_SERVABLE, Failure
 from .items import encode
 from .language import Path, Query, parse_query
-
-
-    from .store import JSON, Container, Item, PartitionValue
+from .store import JSON, Container, Item, PartitionValue
 
 MAX_PAGE_BYTES = 4 * 1024 * 1024  # "Maximum response size", per-request limits
 # Set before a query the client shall repeat at each partition and merge by its order.

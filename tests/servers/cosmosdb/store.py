@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import base64
 import itertools
 import json
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,6 @@ from typing import Any
 from azure.cosmos.partition_key import PartitionKey, _Undefined
 
 from .failure import Failure, not_found
-
 
 JSON = dict[str, Any]
 PartitionValue = list[Any]
