@@ -98,6 +98,19 @@ def cosmosdb_server(_cosmosdb_server: cosmosdb.CosmosServer) -> cosmosdb.CosmosS
 
 
 @pytest.fixture(scope="session")
+def cosmosdb_https_server(
+    servers: Servers, tmp_path_factory: pytest.TempPathFactory
+) -> cosmosdb.CosmosServer:
+    """Another one behind HTTPS, without which the SDK sends no tokens."""
+    import trustme
+
+    path = tmp_path_factory.mktemp("cosmosdb") / "certificate.pem"
+    certificate = trustme.CA().issue_cert("127.0.0.1")
+    certificate.private_key_and_cert_chain_pem.write_to_path(path)
+    return servers.start(f"{cosmosdb.NAME}, HTTPS", cosmosdb.cosmosdb(1, certificate=path))
+
+
+@pytest.fixture(scope="session")
 def postgresql_server(servers: Servers) -> str:
     """The URL of a PostgreSQL that all tests share, without a database name."""
     return servers.start(postgresql.REQUIREMENT, postgresql.postgresql())
