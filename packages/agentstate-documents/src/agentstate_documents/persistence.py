@@ -7,7 +7,6 @@ is first asked for. It is to `flows` what `saver` is to `checkpoints`.
 from __future__ import annotations
 
 import logging
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from crewai.flow.async_feedback.types import PendingFeedbackContext
@@ -44,7 +43,7 @@ class Options(TypedDict, total=False):
 
 
 class DocumentFlowPersistence(FlowPersistence):
-    """Flow states in a document table. A backend adds its fields and `_open_table`.
+    """Flow states in a document table. A backend adds its fields, and says what table it is.
 
     Fields hold JSON and no secret, so the persistence may stand in a dump, a checkpoint or a
     declaration and be made again from there. Nothing connects before the first call. A copy,
@@ -61,6 +60,7 @@ class DocumentFlowPersistence(FlowPersistence):
             reducer's `namespace_key`, else `/flow/<id>`.
         ttl_seconds: how long a flow can be loaded after its last save; None for ever.
         create: whether a table that turns out to be missing is created.
+        open_table: makes the table, once, at the first call.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -75,7 +75,7 @@ class DocumentFlowPersistence(FlowPersistence):
     _flows: Flows = PrivateAttr()
     _undumped: list[str] = PrivateAttr()
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, open_table: Callable[[], DocumentTable], **fields: Any) -> None:
         reducer, namespace = fields.get("reducer"), fields.get("namespace")
         check_ttl(fields.get("ttl_seconds"))
         dumped = {
@@ -86,14 +86,10 @@ class DocumentFlowPersistence(FlowPersistence):
         super().__init__(**{**fields, **dumped, "persistence_type": type(self).__name__})
         self._undumped = [name for name in dumped if fields.get(name) and not dumped[name]]
         self._flows = Flows(
-            self._open_table,
+            open_table,
             reduction=FlowReduction(reducer, self.messages_key, namespace) if reducer else None,
             ttl_seconds=self.ttl_seconds,
         )
-
-    @abstractmethod
-    def _open_table(self) -> DocumentTable:
-        """The table of the fields, made once at the first call."""
 
     def init_db(self) -> None:
         """The table exists and is usable; repeatable, and done at the first call anyway.

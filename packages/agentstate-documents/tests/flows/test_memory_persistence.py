@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from pydantic import Field
 
 from agentstate_documents import MemoryTable
 from agentstate_documents.persistence import DocumentFlowPersistence
 from agentstate_documents.testing.flow_contract import FlowContract
 
 TABLES: dict[str, MemoryTable] = {}
-TINY = {"max_body_bytes": 64, "max_transaction_documents": 8, "page_size": 2}
 
 
 class MemoryFlowPersistence(DocumentFlowPersistence):
     """Flows in this process's memory: a name for each table."""
 
     name: str
-    limits: dict[str, int] = Field(default_factory=dict)
 
-    def _open_table(self) -> MemoryTable:
-        return TABLES.setdefault(self.name, MemoryTable(**self.limits))
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(lambda: TABLES.setdefault(name, MemoryTable()), name=name, **options)
 
 
 class TestMemory(FlowContract):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentstate_documents.flow_reduction import register_reducer
+
 if TYPE_CHECKING:
-    from agentstate_documents.persistence import register_reducer as register_reducer
     from crewai_persistence_cosmosdb.persistence import (
         CosmosDBFlowPersistence as CosmosDBFlowPersistence,
     )
@@ -18,8 +19,12 @@ __all__ = ["CosmosDBFlowPersistence", "register_reducer"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name != "CosmosDBFlowPersistence":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from crewai_persistence_cosmosdb import persistence
+    from crewai_persistence_cosmosdb.persistence import CosmosDBFlowPersistence
 
-    return getattr(persistence, name)
+    return CosmosDBFlowPersistence
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentstate_documents.flow_reduction import register_reducer
+
 if TYPE_CHECKING:
-    from agentstate_documents.persistence import register_reducer as register_reducer
     from crewai_persistence_dynamodb.persistence import (
         DynamoDBFlowPersistence as DynamoDBFlowPersistence,
     )
@@ -18,8 +19,12 @@ __all__ = ["DynamoDBFlowPersistence", "register_reducer"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name != "DynamoDBFlowPersistence":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from crewai_persistence_dynamodb import persistence
+    from crewai_persistence_dynamodb.persistence import DynamoDBFlowPersistence
 
-    return getattr(persistence, name)
+    return DynamoDBFlowPersistence
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agentstate_documents.flow_reduction import register_reducer
+
 if TYPE_CHECKING:
-    from agentstate_documents.persistence import register_reducer as register_reducer
     from crewai_persistence_sql.persistence import SQLFlowPersistence as SQLFlowPersistence
 
 __all__ = ["SQLFlowPersistence", "register_reducer"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name != "SQLFlowPersistence":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from crewai_persistence_sql import persistence
+    from crewai_persistence_sql.persistence import SQLFlowPersistence
 
-    return getattr(persistence, name)
+    return SQLFlowPersistence
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -19,6 +19,8 @@ import pytest
 
 from agentstate_documents.testing.flow_contract.dumps import DumpContract
 from agentstate_documents.testing.flow_contract.histories import HistoryContract
+from agentstate_documents.testing.flow_contract.pauses import PauseContract
+from agentstate_documents.testing.flow_contract.reductions import ReductionContract
 from agentstate_documents.testing.flow_contract.runs import RunContract
 from agentstate_documents.testing.flow_contract.states import StateContract
 
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["FlowContract"]
 
 
-class FlowContract(StateContract, HistoryContract, DumpContract, RunContract):
+class FlowContract(
+    StateContract, ReductionContract, HistoryContract, DumpContract, RunContract, PauseContract
+):
     """The whole contract."""
 
     @pytest.fixture

@@ -9,24 +9,29 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from crewai.flow.flow import Flow, start
+from crewai.flow.persistence import persist
 from crewai.flow.persistence.base import _persistence_registry
 from crewai.flow.persistence.factory import (
     default_flow_persistence,
     set_flow_persistence_factory,
 )
+from crewai.state.checkpoint_config import CheckpointConfig
 from pydantic import ValidationError
 
 from agentstate_documents.flow_reduction import register_reducer
-from agentstate_documents.testing.flow_contract.histories import (
+from agentstate_documents.testing.flow_contract.messages import (
     Deliveries,
     contents,
     reducing,
     talk,
 )
+from agentstate_documents.testing.flow_contract.runs import Quick, Talk
 from agentstate_documents.testing.flow_contract.states import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Connect = Callable[..., Any]  # a persistence; what it loads is not None in most tests
 
@@ -53,7 +58,7 @@ class DumpContract:
         persistence.save_state(flow, "m", {"id": flow, "messages": []})
         dump = json.loads(json.dumps(persistence.model_dump(mode="json")))
         assert json.loads(persistence.model_dump_json()) == dump
-        again = _persistence_registry[dump["persistence_type"]].model_validate(dump)
+        again: Any = _persistence_registry[dump["persistence_type"]].model_validate(dump)
         assert again.model_dump(mode="json") == dump
         again.save_state(flow, "m", {"id": flow, "messages": talk(0, 6)})
         assert contents(persistence.load_state(flow)["messages"]) == ["t4", "t5"]
@@ -144,3 +149,50 @@ class DumpContract:
             assert default_flow_persistence() is persistence
         finally:
             set_flow_persistence_factory(None)
+
+    def test_a_declared_flow_finds_its_persistence(self, connect: Connect) -> None:
+        """A declaration names class and fields, as a dump does."""
+        name, flow_id = new_id(), new_id()
+        register_reducer(name, reducing())
+        declared = {
+            "name": "Declared",
+            "state": {"type": "dict", "default": {"messages": talk(0, 6)}},
+            "persist": {
+                "enabled": True,
+                "persistence": connect(reducer=name).model_dump(mode="json"),
+            },
+            "methods": {
+                "step": {"start": True, "do": {"call": "expression", "expr": "'done'"}},
+            },
+        }
+
+        class Declared(Quick, Flow[Any]):
+            pass
+
+        flow: Any = Declared.from_declaration(contents=declared, suppress_flow_events=True)
+        flow.kickoff(inputs={"id": flow_id})
+        assert contents(connect().load_state(flow_id)["messages"]) == ["t4", "t5"]
+
+    def test_a_checkpoint_brings_the_persistence_back(
+        self, connect: Connect, tmp_path: Path
+    ) -> None:
+        """A flow restored from a checkpoint of CrewAI's own saves where it saved before."""
+        name = new_id()
+        register_reducer(name, reducing())
+        persistence = connect(reducer=name)
+
+        @persist(persistence)
+        class Checked(Quick, Flow[Talk]):
+            @start()
+            def work(self) -> None:
+                self.state.say(6)
+
+        flow = Checked(
+            checkpoint=CheckpointConfig(location=str(tmp_path), on_events=["flow_finished"])
+        )
+        flow.kickoff()
+        (path,) = tmp_path.rglob("*.json")
+        assert persistence.persistence_type in path.read_text()
+        again: Any = Flow.from_checkpoint(CheckpointConfig(restore_from=str(path)))
+        again.persistence.save_state(flow.state.id, "later", {"id": flow.state.id, "n": 1})
+        assert connect().load_state(flow.state.id) == {"id": flow.state.id, "n": 1}
