@@ -535,7 +535,11 @@ def test_what_else_a_factorys_dict_says_is_kept_among_dicts() -> None:
     """Its other fields stay, an unknown role word too."""
 
     def factory(text: str, count: int) -> list[Any]:
-        return [{"role": "user", "content": text, "cache": True}, {"role": "note", "x": 1}, {"y": 2}]
+        return [
+            {"role": "user", "content": text, "cache": True},
+            {"role": "note", "x": 1},
+            {"y": 2},
+        ]
 
     first, note, bare = (
         reducer(Summarizer(), summary_message_factory=factory).reduce(turns(6)).surviving[1:4]
@@ -557,4 +561,10 @@ def test_a_block_does_not_part_a_call_from_its_result() -> None:
     ]
     pruner = reducer(Summarizer(), keep=lambda m: m.get("id") == "a")
     survivors = pruner.reduce(messages).surviving
-    assert [m["role"] for m in survivors[:5]] == ["system", "assistant", "tool", "user", "assistant"]
+    assert [m["role"] for m in survivors[:5]] == [
+        "system",
+        "assistant",
+        "tool",
+        "user",
+        "assistant",
+    ]
