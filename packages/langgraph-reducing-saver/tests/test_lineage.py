@@ -78,9 +78,7 @@ async def test_each_message_is_handed_over_once_in_order(
             seen = await thread.invoke(Command(resume="go"))
         said.append(text)
         said += [m["content"] if isinstance(m, dict) else m.content for m in seen["messages"][-2:]]
-    stored = [
-        m["content"] if isinstance(m, dict) else m.content for m in await thread.stored()
-    ]
+    stored = [m["content"] if isinstance(m, dict) else m.content for m in await thread.stored()]
     assert memory.texts == said[1 : 1 + len(memory.texts)]
     assert [said[0], *said[1 + len(memory.texts) :]] == stored
 

@@ -51,9 +51,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         ValueError: `inner` was given another reducer, or reduces other channels.
     """
 
-    def __new__(
-        cls, inner: BaseCheckpointSaver[Any], *_args: Any, **_kwargs: Any
-    ) -> ReducingSaver:
+    def __new__(cls, inner: BaseCheckpointSaver[Any], *_args: Any, **_kwargs: Any) -> ReducingSaver:
         if not isinstance(inner, BaseCheckpointSaver):
             raise TypeError(
                 f"inner must be a BaseCheckpointSaver, not {inner!r}; "
