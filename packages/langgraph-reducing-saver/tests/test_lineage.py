@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
+
 from langgraph_reducing_saver import ReducingSaver
 
 
@@ -58,6 +59,11 @@ async def send(thread: Any, kind: Any, message: Any) -> Any:
     """One turn; a channel without a reducer is given the whole list."""
     before = (await thread.state()).values.get("messages", []) if kind is Replaced else []
     return await thread.invoke({"messages": [*before, message]})
+
+
+def by_key(batches: list[Any]) -> dict[str, Any]:
+    """What a hook was handed, by key."""
+    return {key: m for _, batch, keys in batches for key, m in zip(keys, batch, strict=True)}
 
 
 STATES = [(Added, as_dict), (Added, as_object), (Replaced, as_dict), (Replaced, as_object)]
@@ -120,19 +126,19 @@ async def test_a_crash_between_hand_over_and_store_repeats_the_keys(
         raise ConnectionError("the database is down")
 
     first = len(memory.batches)
-    with monkeypatch.context() as patch, pytest.raises(ConnectionError):
+    with monkeypatch.context() as patch:
         patch.setattr(inner.saver, name, down)
-        await send(thread, kind, as_dict("human", "u3"))
-    lost = {key: m for _, batch, keys in memory.batches[first:] for key, m in zip(keys, batch)}
+        with pytest.raises(ConnectionError):
+            await send(thread, kind, as_dict("human", "u3"))
+    lost = by_key(memory.batches[first:])
     again = type(memory)()
     thread.graph = turns(kind, as_dict)(ReducingSaver(inner.saver, again.reducer()))
     if reading:
         await thread.history()
     await send(thread, kind, as_dict("human", "u3"))
-    repeated = {key: m for _, batch, keys in again.batches for key, m in zip(keys, batch)}
+    repeated = by_key(again.batches)
     assert lost.items() <= repeated.items()
-    before = {key for _, _, keys in memory.batches[:first] for key in keys}
-    assert not before & set(repeated)
+    assert not by_key(memory.batches[:first]).keys() & repeated.keys()
 
 
 async def test_reading_in_the_middle_of_a_run_disturbs_nothing(
