@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
 from ._histories import Histories, Place
@@ -22,6 +21,9 @@ from ._lineage import scope_of
 from ._recent import Recent
 from ._reducer import MessageReducer
 from ._stale import kept_note, note_of, without_pruned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["METADATA_KEY", "CheckpointReduction", "arun", "message_keys", "run"]
 
@@ -146,7 +148,7 @@ class CheckpointReduction:
     ) -> Steps[tuple[list[Any], dict[str, Any]]]:
         """Return what survives, `messages` itself if all do, and what to note."""
         trace = self._histories.trace(place, messages, noted)
-        result = yield from self.reducer._steps(
+        result = yield from self.reducer._steps(  # noqa: SLF001 - made for this module
             messages, namespace, keys=trace.key if trace else None
         )
         pruned = _indices(messages, result.pruned)
