@@ -44,9 +44,9 @@ SIBLINGS = {
         ["m0", "m6", "m7", "m8", "gen", "yes"],
     ),
     "removes a stored message": ([RemoveMessage(id="m7")], ["m0", "m6", "m8", "gen", "yes"]),
-    "starts anew": (
-        [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("fresh", id="f")],
-        ["f"],
+    "starts anew with a pruned message": (
+        [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("kept", id="m2")],
+        ["m2"],
     ),
 }
 

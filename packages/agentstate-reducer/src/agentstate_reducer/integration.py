@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
 from ._histories import Histories, Place
@@ -24,6 +23,9 @@ from ._recent import Recent
 from ._reducer import MessageReducer
 from ._stale import kept_note, note_of, without_pruned
 from ._summary import is_synthetic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "METADATA_KEY",
@@ -167,7 +169,7 @@ class CheckpointReduction:
     ) -> Steps[tuple[list[Any], dict[str, Any]]]:
         """Return what survives, `messages` itself if all do, and what to note."""
         trace = self._histories.trace(place, messages, noted)
-        result = yield from self.reducer._steps(
+        result = yield from self.reducer._steps(  # noqa: SLF001 - made for this module
             messages, namespace, keys=trace.key if trace else None
         )
         pruned = _indices(messages, result.pruned)
