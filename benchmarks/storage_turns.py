@@ -8,8 +8,6 @@ in, one out, default durability. Bytes are those of documents: keys and bodies.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import pydoc_data.topics
 import re
 import sys
@@ -23,6 +21,8 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from agentstate_documents import MemoryTable, Page
 from agentstate_documents.saver import DocumentSaver
+from agentstate_documents.testing.cipher import Keystream
+from agentstate_reducer import MessageReducer
 
 PROSE = re.sub(r"\s+", " ", " ".join(pydoc_data.topics.topics.values()))
 
@@ -62,22 +62,6 @@ class CountingTable(MemoryTable):
         self.cost.requests += 1
         self.cost.read += sum(len(d.sort) + len(d.body) for d in page.documents)
         return page
-
-
-class Keystream:
-    """A cipher of the size of AES-EAX (nonce and tag, 16 bytes each); keeps nothing secret."""
-
-    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
-        nonce = os.urandom(32)
-        return "aes", nonce + self._mix(nonce, plaintext)
-
-    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
-        assert ciphername == "aes"
-        return self._mix(ciphertext[:32], ciphertext[32:])
-
-    def _mix(self, nonce: bytes, data: bytes) -> bytes:
-        stream = hashlib.shake_256(nonce).digest(len(data))
-        return bytes(a ^ b for a, b in zip(data, stream, strict=True))
 
 
 def text(number: int) -> str:
@@ -121,9 +105,10 @@ def report(name: str, costs: list[Cost]) -> None:
 def main() -> None:
     """All variants, one line each."""
     turns = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    reducer = MessageReducer(max_messages=20, min_messages=10)
     variants: dict[str, dict[str, Any]] = {
         "plain": {},
-        #R "reducer 10/20": {"reducer": reducer},
+        "reducer 10/20": {"reducer": reducer},
         "exit": {"durability": "exit"},
         "encrypted": {"serde": EncryptedSerializer(Keystream())},
     }

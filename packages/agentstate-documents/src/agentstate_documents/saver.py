@@ -13,6 +13,7 @@ from agentstate_documents.checkpoints.context import Context
 from agentstate_documents.checkpoints.known import Memory
 from agentstate_documents.drivers import arun, astream, run, stream
 from agentstate_documents.tables.threaded import Threaded
+from agentstate_reducer import MessageReducer, integration
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -50,6 +51,8 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
         *,
         async_table: AsyncDocumentTable | None = None,
         serde: SerializerProtocol | None = None,
+        reducer: MessageReducer | None = None,
+        messages_key: str | Sequence[str] = "messages",
         ttl_seconds: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -59,6 +62,9 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
             table: Where documents are kept.
             async_table: The same table for coroutines; by default `table` in threads.
             serde: What turns values into bytes, LangGraph's own by default.
+            reducer: What bounds the message lists that are stored, and hands what leaves
+                them to its hooks before that.
+            messages_key: The channel, or channels, that hold such lists.
             ttl_seconds: How long a checkpoint can be read after it was put. A thread lives
                 on as long as it is put to.
             clock: Seconds since 1970, for `ttl_seconds` alone.
@@ -69,6 +75,13 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
         self._table = table
         self._async_table = async_table or Threaded(table)
         self._memory = Memory()
+        self.reducer = reducer
+        self.messages_key = messages_key
+        # Takes from what was read the pending writes that would bring back pruned messages.
+        # Without a reducer no channel is looked at.
+        self._reduction = integration.CheckpointReduction(
+            reducer or MessageReducer(), () if reducer is None else messages_key
+        )
         self._ttl_seconds = ttl_seconds
         self._clock = clock
 
@@ -87,7 +100,9 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint `config` names, or the latest of its namespace."""
-        return run(read.get_tuple(self._context, config), self._table)
+        found = run(read.get_tuple(self._context, config), self._table)
+        cleaned: CheckpointTuple | None = self._reduction.read(found)
+        return cleaned
 
     def list(
         self,
@@ -98,10 +113,10 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """Checkpoints newest first, each as soon as it is read; all threads without a config."""
-        return stream(
-            listing.list_tuples(self._context, config, filter=filter, before=before, limit=limit),
-            self._table,
+        found = listing.list_tuples(
+            self._context, config, filter=filter, before=before, limit=limit
         )
+        return map(self._reduction.read, stream(found, self._table))
 
     def put(
         self,
@@ -111,7 +126,9 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,  # noqa: ARG002 -- content decides what is shared
     ) -> RunnableConfig:
         """The checkpoint is stored; returns the config that names it."""
-        return run(put.put(self._context, config, checkpoint, metadata), self._table)
+        put.check(config, checkpoint)  # before a hook is served
+        reduced = integration.run(self._reduction.steps(config, checkpoint, metadata))
+        return run(put.put(self._context, config, *reduced), self._table)
 
     def put_writes(
         self,
@@ -155,7 +172,9 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As `get_tuple`."""
-        return await arun(read.get_tuple(self._context, config), self._async_table)
+        found = await arun(read.get_tuple(self._context, config), self._async_table)
+        cleaned: CheckpointTuple | None = self._reduction.read(found)
+        return cleaned
 
     async def alist(
         self,
@@ -170,7 +189,7 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
             listing.list_tuples(self._context, config, filter=filter, before=before, limit=limit),
             self._async_table,
         ):
-            yield found
+            yield self._reduction.read(found)
 
     async def aput(
         self,
@@ -180,7 +199,9 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,  # noqa: ARG002
     ) -> RunnableConfig:
         """As `put`."""
-        return await arun(put.put(self._context, config, checkpoint, metadata), self._async_table)
+        put.check(config, checkpoint)
+        reduced = await integration.arun(self._reduction.steps(config, checkpoint, metadata))
+        return await arun(put.put(self._context, config, *reduced), self._async_table)
 
     async def aput_writes(
         self,

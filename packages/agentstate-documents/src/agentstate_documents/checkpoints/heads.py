@@ -100,7 +100,7 @@ def read_head(
         told.get("t"),
         told.get("n", 0),
         told.get("x"),
-        told.get("ns"),
+        keys.decode(told["ns"]) if "ns" in told else None,
         described,
         {channel: next(frames) for channel in told.get("v", ())},
         {channel: list(islice(frames, count)) for channel, count in told.get("l", {}).items()},
@@ -125,7 +125,7 @@ def pack_head(head: Head, serde: SerializerProtocol, *, tagged: bool = False) ->
         "l": {channel: len(elements) for channel, elements in head.lists.items()},
         "x": head.visible_until,
         "g": head.tag if tagged else None,
-        "ns": head.namespace,
+        "ns": head.namespace and keys.encode(head.namespace),
     }
     frames = [serde.dumps_typed({name: part for name, part in told.items() if part})]
     frames += [head.described, *head.values.values()]

@@ -21,7 +21,7 @@ def name_items(context: Context, thread: str) -> list[chunks.Item]:
     """What to store with every head of the thread, so that it can be listed by name."""
     if not keys.is_digest(keys.encode_partition(thread)):
         return []
-    packed = context.seal(envelope.pack([context.plain.dumps_typed(thread)]))
+    packed = context.seal(envelope.pack([context.plain.dumps_typed(keys.encode(thread))]))
     return [chunks.Item(NAME, _PARTS, packed, context.expires_at)]
 
 
@@ -41,5 +41,4 @@ def read_name(context: Context, partition: str) -> Procedure[str | None]:
     if stored is None:
         return None
     [frame] = envelope.unpack(context.open(stored))
-    name: str = context.serde.loads_typed(frame)
-    return name
+    return keys.decode(context.serde.loads_typed(frame))

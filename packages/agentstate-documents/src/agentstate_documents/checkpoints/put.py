@@ -42,7 +42,7 @@ _SMALL_BYTES = 24
 
 # How much must be read beyond the state itself before it is written again: measured as the
 # knee between bytes written (4 KB: +11 %) and bytes read (12 KB: +50 %).
-_SLACK_BYTES = 8192
+_SLACK_BYTES = 6144
 
 # A script that inserts more of a list than this is written whole.
 _MOST_INSERTED = 0.7
@@ -69,10 +69,7 @@ def put(
     One request unless a body exceeds the table's limit. An equal checkpoint under the same
     id changes nothing, so a put may be repeated; a different one replaces it.
     """
-    parent = read_reference(config)
-    checkpoint_id = read_checkpoint_id(checkpoint["id"])
-    if checkpoint_id is None:
-        raise ValueError("checkpoint['id'] must not be empty")
+    parent, checkpoint_id = check(config, checkpoint)
     described = get_serializable_checkpoint_metadata(config, metadata)
     draft = plan_head(context, parent, checkpoint_id, checkpoint, described)
     packed = pack_head(draft.head, context.plain)
@@ -86,6 +83,18 @@ def put(
         written = yield from _replace(context, target, item, tag)
     _note(context, target, draft, tag, written)
     return target.config()
+
+
+def check(config: RunnableConfig, checkpoint: Checkpoint) -> tuple[Reference, str]:
+    """The parent and the new id.
+
+    Raises:
+        ValueError: Thread or id are missing, empty or too long.
+    """
+    checkpoint_id = read_checkpoint_id(checkpoint["id"])
+    if checkpoint_id is None:
+        raise ValueError("checkpoint['id'] must not be empty")
+    return read_reference(config), checkpoint_id
 
 
 def plan_head(
