@@ -72,9 +72,7 @@ def remember_with_langmem(store: BaseStore, model: BaseChatModel) -> Callable[..
     manager = create_memory_store_manager(model, namespace=("memories", "{user_id}"), store=store)
 
     def remember(pruned: list[Any], namespace: tuple[str, ...]) -> None:
-        manager.invoke(
-            {"messages": pruned}, config={"configurable": {"user_id": namespace[-1]}}
-        )
+        manager.invoke({"messages": pruned}, config={"configurable": {"user_id": namespace[-1]}})
 
     return remember
 
@@ -89,7 +87,7 @@ def build_graph(background: Background) -> Any:
     """A graph of one step; use your own model and nodes."""
     config = ReducerConfig(min_messages=2, max_messages=4, on_prune=[background])
     builder = StateGraph(State)
-    builder.add_node("answer", lambda state: {"messages": [AIMessage("Noted.")]})
+    builder.add_node("answer", lambda _: {"messages": [AIMessage("Noted.")]})
     builder.add_edge(START, "answer")
     return builder.compile(
         checkpointer=ReducingSaver(InMemorySaver(), MessageReducer(config=config))
