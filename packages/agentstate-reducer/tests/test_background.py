@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import agentstate_reducer._background as module
 from agentstate_reducer import Background, MessageReducer, ReducerConfig
 
 user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
@@ -79,7 +80,11 @@ def test_keys_of_an_adapter_arrive_too() -> None:
     from agentstate_reducer._drivers import run
 
     keys: list[Any] = []
-    background = Background(lambda pruned, namespace: keys.extend(pruned.keys))
+
+    def hook(pruned: Any, namespace: Any) -> None:
+        keys.extend(pruned.keys)
+
+    background = Background(hook)
     pruner = MessageReducer(config=ReducerConfig(0, 1, on_prune=[background], preserve_first=False))
     messages = [{"role": "user", "content": str(n)} for n in range(3)]
     run(pruner._steps(messages, keys=lambda i: f"position {i}" if i else None))
@@ -258,7 +263,10 @@ def test_misuse_is_named_at_construction(
         Background(**{"fn": noop, **arguments})
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda b: pickle.loads(pickle.dumps(b))])  # noqa: S301
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda b: pickle.loads(pickle.dumps(b))],  # noqa: S301
+)
 def test_copies_start_empty(duplicate: Any) -> None:
     """A copy or pickle carries the settings and none of the work."""
     original = Background(noop, 3, 7)
@@ -322,6 +330,39 @@ def test_without_a_thread_to_be_had_the_batch_runs_in_the_callers(
     assert background.flush(0)
 
 
+def test_the_end_of_the_process_waits_while_batches_are_done(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the interpreter calls last: it waits batch by batch, and gives up on a stuck one."""
+    monkeypatch.setattr(module, "EXIT_SECONDS", 10.0)
+    gate, stuck = Gate(), Gate()
+    background = Background(gate)
+    for n in range(3):
+        background([n], None)
+    opener = threading.Timer(0.01, gate.open.set)
+    opener.start()
+    module._drain_all()
+    assert [batch for _, batch in gate.taken] == [[0], [1], [2]]
+    monkeypatch.setattr(module, "EXIT_SECONDS", 0.01)
+    other = Background(stuck)
+    other([1], None)
+    module._drain_all()
+    assert "the process ends with 1 batches undone" in caplog.text
+    stuck.open.set()
+    assert other.flush()
+
+
+def test_a_pool_made_new_in_a_child_takes_work() -> None:
+    """What a fork calls in the child leaves every pool empty and usable."""
+    seen: list[Any] = []
+    background = Background(lambda pruned, namespace: seen.extend(pruned))
+    module._forget_all()
+    assert background.flush(0)
+    background([1], None)
+    assert background.flush()
+    assert seen == [1]
+
+
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_hook_that_blocks_for_ever_does_not_hold_the_process_for_ever(closed: bool) -> None:
     """The wait at the end is bounded and says what was left; after a close() in vain it is over."""
@@ -342,7 +383,7 @@ def test_a_hook_that_blocks_for_ever_does_not_hold_the_process_for_ever(closed: 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_forked_child_works_and_leaves_the_parents_work_alone(tmp_path: Path) -> None:
-    """The child starts with an empty queue and threads of its own; the parent does its work once."""
+    """The child starts with an empty queue and no threads; the parent does its work once."""
     script = """
         import os, sys, threading, warnings
         from agentstate_reducer import Background

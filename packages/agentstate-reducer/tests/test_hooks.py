@@ -169,7 +169,11 @@ def test_calls_are_kept_in_one_shape() -> None:
         ],
         "ada",
     )
-    kept = {"role": "ai", "content": "", "tool_calls": [{"id": "c", "name": "f", "args": '{"x": 1}'}]}
+    kept = {
+        "role": "ai",
+        "content": "",
+        "tool_calls": [{"id": "c", "name": "f", "args": '{"x": 1}'}],
+    }
     assert stored(store, ("ada",)) == {"1": kept, "2": kept}
 
 

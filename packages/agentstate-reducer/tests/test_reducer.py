@@ -79,6 +79,15 @@ def test_any_iterable_of_messages_is_taken_and_none_changed() -> None:
     assert len(messages) == 3
 
 
+def test_the_reducer_gives_no_message_an_id() -> None:
+    """A message without an id stays without one, whatever is called; ids that exist stay."""
+    messages = [{"role": "user", "content": str(n)} for n in range(3)]
+    config = ReducerConfig(1, 2, on_prune=[remember], summarize_fn=lambda pruned: "text")
+    result = MessageReducer(config=config).reduce([*messages, {"id": 7, "role": "user"}])
+    assert result.surviving == [messages[0], {"id": 7, "role": "user"}]
+    assert result.pruned == messages[1:]
+
+
 def test_a_list_subclass_is_a_list() -> None:
     """Only what says a role of its own is taken for a message."""
 
@@ -108,8 +117,9 @@ def test_plan_decides_and_calls_no_callback() -> None:
 
 def test_an_error_of_keep_or_of_the_counter_comes_out() -> None:
     """They decide what leaves; without their answer nothing is decided."""
-    for settings in ({"keep": lambda m: 1 / 0}, {"max_tokens": 1, "token_counter": lambda m: 1 / 0}):
-        with pytest.raises(ZeroDivisionError):
+    for name, limits in (("keep", {}), ("token_counter", {"max_tokens": 1})):
+        settings: dict[str, Any] = {name: lambda m: 1 / 0, **limits}
+        with pytest.raises(ValueError, match=name):
             MessageReducer(config=ReducerConfig(1, 2, **settings)).reduce(chat("a", "b", "c"))
 
 
@@ -185,7 +195,7 @@ def test_logs_name_the_hook_and_the_place(caplog: pytest.LogCaptureFixture) -> N
     """An object is named by its class, a partial by the function inside."""
     import functools
 
-    hooks = [Callable_(), functools.partial(int, "x")]
+    hooks: list[Any] = [Callable_(), functools.partial(int, "x")]
     config = ReducerConfig(1, 1, on_prune=hooks, preserve_first=False)
     MessageReducer(config=config).reduce(chat("a", "b"))
     assert "on_prune hook Callable_ failed: ZeroDivisionError at" in caplog.text
@@ -198,10 +208,12 @@ def test_logs_name_the_hook_and_the_place(caplog: pytest.LogCaptureFixture) -> N
 def test_the_annotation_merges_then_prunes() -> None:
     """Ids replace, RemoveMessage removes, tuples become messages; then the window is applied."""
     heard: list[Any] = []
-    config = ReducerConfig(
-        2, 3, preserve_first=False, on_prune=[lambda p, n: heard.append((n, p.keys))]
-    )
-    merge = MessageReducer(config=config).as_langgraph_reducer()
+
+    def hook(pruned: Any, namespace: Any) -> None:
+        heard.append((namespace, pruned.keys))
+
+    config = ReducerConfig(2, 3, preserve_first=False, on_prune=[hook])
+    merge: Any = MessageReducer(config=config).as_langgraph_reducer()
     state = merge([], [HumanMessage("a", id="1"), HumanMessage("b", id="2")])
     state = merge(state, [HumanMessage("b again", id="2"), RemoveMessage(id="1")])
     assert [m.content for m in state] == ["b again"]
@@ -214,7 +226,7 @@ def test_the_annotation_takes_two_positional_arguments() -> None:
     """LangGraph looks at the signature to tell a reducer from other metadata."""
     import inspect
 
-    merge = MessageReducer(2, 3).as_langgraph_reducer()
+    merge: Any = MessageReducer(2, 3).as_langgraph_reducer()
     kinds = [p.kind.name for p in inspect.signature(merge).parameters.values()]
     assert kinds == ["POSITIONAL_OR_KEYWORD"] * 2
     assert merge() == []
@@ -227,7 +239,11 @@ def test_keys_name_messages_without_an_id() -> None:
     """They are asked for messages that leave and have no id, and deliver each key once."""
     seen: list[Any] = []
     asked: list[int] = []
-    config = ReducerConfig(1, 1, on_prune=[lambda p, n: seen.append(p.keys)], preserve_first=False)
+
+    def hook(pruned: Any, namespace: Any) -> None:
+        seen.append(pruned.keys)
+
+    config = ReducerConfig(1, 1, on_prune=[hook], preserve_first=False)
     pruner = MessageReducer(config=config)
 
     def key(index: int) -> str | None:

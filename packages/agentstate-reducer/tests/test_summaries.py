@@ -364,6 +364,7 @@ def test_among_langchain_messages_the_block_is_of_their_classes() -> None:
         ),
         HumanMessage("5", id="5"),
     ]
+    original = messages[4].model_copy(deep=True)
     result = reducer(Summarizer()).reduce(messages)
     human, ai = result.surviving[1:3]
     assert (type(human), type(ai)) == (HumanMessage, AIMessage)
@@ -375,7 +376,7 @@ def test_among_langchain_messages_the_block_is_of_their_classes() -> None:
     )
     assert human.name is None
     assert len({human.id, ai.id, "4", "5"}) == 4
-    assert messages[4].usage_metadata is not None
+    assert messages[4] == original
 
 
 def test_chunks_and_dicts_in_one_list_are_each_a_model() -> None:
@@ -535,7 +536,11 @@ def test_what_else_a_factorys_dict_says_is_kept_among_dicts() -> None:
     """Its other fields stay, an unknown role word too."""
 
     def factory(text: str, count: int) -> list[Any]:
-        return [{"role": "user", "content": text, "cache": True}, {"role": "note", "x": 1}, {"y": 2}]
+        return [
+            {"role": "user", "content": text, "cache": True},
+            {"role": "note", "x": 1},
+            {"y": 2},
+        ]
 
     first, note, bare = (
         reducer(Summarizer(), summary_message_factory=factory).reduce(turns(6)).surviving[1:4]
@@ -557,4 +562,10 @@ def test_a_block_does_not_part_a_call_from_its_result() -> None:
     ]
     pruner = reducer(Summarizer(), keep=lambda m: m.get("id") == "a")
     survivors = pruner.reduce(messages).surviving
-    assert [m["role"] for m in survivors[:5]] == ["system", "assistant", "tool", "user", "assistant"]
+    assert [m["role"] for m in survivors[:5]] == [
+        "system",
+        "assistant",
+        "tool",
+        "user",
+        "assistant",
+    ]
