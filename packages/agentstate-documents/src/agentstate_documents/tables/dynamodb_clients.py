@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentstate_documents.tables.dynamodb_requests import Call
+from agentstate_documents.tables.procedures import arun, run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -38,19 +39,7 @@ class BlockingClient:
 
     def run(self, procedure: Procedure[R]) -> R:
         """What the procedure returns."""
-        reply: Any = None
-        error: Exception | None = None
-        while True:
-            try:
-                step = procedure.throw(error) if error else procedure.send(reply)
-            except StopIteration as stop:
-                result: R = stop.value
-                return result
-            reply = error = None
-            try:
-                reply = self._carry_out(step)
-            except Exception as raised:
-                error = raised
+        return run(procedure, self._carry_out)
 
     def close(self) -> None:
         """Nothing opened here is open; the next request opens again."""
@@ -89,19 +78,7 @@ class AwaitingClient:
 
     async def run(self, procedure: Procedure[R]) -> R:
         """What the procedure returns."""
-        reply: Any = None
-        error: Exception | None = None
-        while True:
-            try:
-                step = procedure.throw(error) if error else procedure.send(reply)
-            except StopIteration as stop:
-                result: R = stop.value
-                return result
-            reply = error = None
-            try:
-                reply = await self._carry_out(step)
-            except Exception as raised:
-                error = raised
+        return await arun(procedure, self._carry_out)
 
     async def close(self) -> None:
         """Nothing opened here for this loop is open; the next request opens again."""
