@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import subprocess
+import sys
+import textwrap
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -236,10 +239,11 @@ async def test_setup_takes_bodies_and_expiries_out_of_the_indexes(
 
 
 async def test_setup_without_the_right_to_names_it(face: Face, firestore_control: Control) -> None:
-    """Who may use the database may not yet set its fields."""
-    firestore_control.fail("UpdateField", "PERMISSION_DENIED")
-    with pytest.raises(TableUnavailable, match=r"datastore\.indexes\.update"):
-        await done(face.table().setup())
+    """Who may use the database may not yet see or set its fields."""
+    for method in ("GetField", "UpdateField"):
+        firestore_control.fail(method, "PERMISSION_DENIED")
+        with pytest.raises(TableUnavailable, match=r"datastore\.indexes\.update"):
+            await done(face.table().setup())
 
 
 async def test_an_emulator_has_nothing_to_set(face: Face, firestore_control: Control) -> None:
@@ -344,3 +348,36 @@ def test_one_loop_after_another_may_use_a_table(
         return len(found.documents)
 
     assert [asyncio.run(use(number, number != 0)) for number in range(3)] == [5, 10, 15]
+
+
+def test_the_event_loop_imports_nothing(firestore_control: Control, firestore_project: str) -> None:
+    """The SDK, which takes a second to import, is imported beside the loop, that of setup too."""
+    program = f"""
+        import asyncio, sys, threading
+        from agentstate_documents.model import Document, Write
+        from agentstate_documents.tables.firestore import AsyncFirestoreTable
+
+        class Watch:
+            seen = []
+            def find_spec(self, name, path=None, target=None):
+                if threading.current_thread() is threading.main_thread():
+                    self.seen.append(name)
+
+        async def main():
+            table = AsyncFirestoreTable("c", project_id="{firestore_project}")
+            await asyncio.sleep(0)
+            sys.meta_path.insert(0, Watch())
+            await table.setup()
+            await table.put("p", [Write(Document("k", b"1"))])
+            await table.query("p")
+            await table.get("p", ["k"])
+            await table.partitions()
+            await table.delete("p", ["k"])
+            await table.close()
+
+        asyncio.run(main())
+        sys.exit(", ".join(name for name in Watch.seen if name.startswith("google")) or 0)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

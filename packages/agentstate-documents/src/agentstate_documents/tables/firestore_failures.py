@@ -11,6 +11,10 @@ IF_UNCHANGED = frozenset({"FailedPrecondition", "NotFound"})
 # Google's emulator has no admin API.
 UNSPOKEN = "MethodNotImplemented"
 
+DATA_ROLE = "roles/datastore.user"
+# Google is renaming the permissions in it from datastore.indexes to datastore.schemas.
+FIELD_ROLE = "roles/datastore.indexAdmin (of it datastore.indexes.get and datastore.indexes.update)"
+
 _TRANSIENT = {
     "Aborted",  # contention
     "DeadlineExceeded",
@@ -21,8 +25,6 @@ _TRANSIENT = {
 _TEXTS = {
     "FailedPrecondition": "the database is not in native mode, or the field s is not indexed",
     "NotFound": "the database does not exist; create it, in a location of your choice",
-    "PermissionDenied": "roles/datastore.user is missing, or for setup() "
-    "roles/datastore.indexAdmin (datastore.indexes.get and datastore.indexes.update)",
 }
 
 
@@ -35,8 +37,11 @@ class Failure:
     transient: bool
 
 
-def read_failure(error: Exception) -> Failure | None:
-    """What an exception of the SDK says; None for one that is not of the SDK."""
+def read_failure(error: Exception, role: str) -> Failure | None:
+    """What an exception of the SDK says; None for one that is not of the SDK.
+
+    `role` is the one that the request needs.
+    """
     from google.api_core.exceptions import GoogleAPIError  # loaded with the client
     from google.auth.exceptions import GoogleAuthError
 
@@ -45,5 +50,7 @@ def read_failure(error: Exception) -> Failure | None:
         return Failure(code, f"no usable Google credentials ({code})", transient=False)
     if isinstance(error, GoogleAPIError):
         text = _TEXTS.get(code, "the request failed")
+        if code == "PermissionDenied":
+            text = f"the role {role} is missing"
         return Failure(code, f"{text} ({code})", code in _TRANSIENT)
     return None

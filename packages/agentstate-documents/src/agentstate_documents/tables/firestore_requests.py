@@ -28,6 +28,8 @@ from agentstate_documents.model import MAX_KEY_LENGTH, Document, Limits, Page
 from agentstate_documents.tables.backoff import waits
 from agentstate_documents.tables.checks import check_limit, check_put
 from agentstate_documents.tables.firestore_failures import (
+    DATA_ROLE,
+    FIELD_ROLE,
     IF_ABSENT,
     IF_UNCHANGED,
     UNSPOKEN,
@@ -87,9 +89,10 @@ class Requests:
         """The database answers, and knows how to treat the fields if it may be told."""
         yield from self.get("setup", ["setup"])
         for field in _FIELD_SETTINGS if self.create else ():
-            found = yield from self._ask(partial(_get_field, field), accept=UNSPOKEN)
+            step = partial(_get_field, field)
+            found = yield from self._ask(step, role=FIELD_ROLE, accept=UNSPOKEN)
             if found is not None and not _is_set(found, field):
-                yield from self._ask(partial(_update_field, field))
+                yield from self._ask(partial(_update_field, field), role=FIELD_ROLE)
 
     def get(self, partition: str, sorts: Sequence[str]) -> Procedure[list[Document | None]]:
         """The documents with these sorts, in their order."""
@@ -144,7 +147,12 @@ class Requests:
         return f"Firestore collection {self.collection!r}"
 
     def _ask(
-        self, step: Step, *, accept: str = "", conflicts: frozenset[str] = frozenset()
+        self,
+        step: Step,
+        *,
+        role: str = DATA_ROLE,
+        accept: str = "",
+        conflicts: frozenset[str] = frozenset(),
     ) -> Procedure[Any]:
         """The answer, after as many attempts as it takes; None for the error that is accepted."""
         pauses = waits()
@@ -152,7 +160,7 @@ class Requests:
             try:
                 return (yield step)
             except Exception as error:
-                failure = read_failure(error)
+                failure = read_failure(error, role)
                 if failure is None:
                     raise
                 if failure.code == accept:
