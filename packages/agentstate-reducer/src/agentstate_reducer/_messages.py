@@ -1,0 +1,297 @@
+"""What a message is: its role, id, words and tool links, for every shape we know.
+
+A role is one letter, so that the roles of a list are one string and questions about them run
+at the speed of `str`: h human, a ai, s system, t tool, f function, u unknown.
+
+Nothing here raises on a message of any shape, or changes one.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+from collections import Counter
+from typing import Any
+
+_WORDS = {
+    "h": ("human", "user"),
+    "a": ("ai", "assistant", "agent", "model"),
+    "s": ("system", "developer"),
+    "t": ("tool",),
+    "f": ("function",),
+}
+_LETTERS = {word: letter for letter, words in _WORDS.items() for word in words}
+_ENDINGS = ("messagechunk", "message", "chunk")
+
+
+class _Spellings(dict[str, str]):
+    """Role words as they are written, to letters; "?" for a word that wants a closer look."""
+
+    def __missing__(self, word: str) -> str:
+        return "?"
+
+
+SPELLINGS = _Spellings({"AIMessageChunk": "a", "HumanMessageChunk": "h"})
+for _write in (str.lower, str.upper, str.title):
+    SPELLINGS.update((_write(word), letter) for word, letter in _LETTERS.items())
+
+_MAX_DEPTH = 32  # of nested content that is looked into; no provider accepts half of it
+
+ASKING_BLOCKS = {
+    "tool_use": ("id",),
+    "toolUse": ("toolUseId",),
+    "tool_call": ("id",),
+    "invalid_tool_call": ("id",),
+    "function_call": ("call_id", "id"),
+}
+_ANSWERING_BLOCKS = {
+    "tool_result": ("tool_use_id", "tool_call_id"),
+    "toolResult": ("toolUseId",),
+    "function_call_output": ("call_id",),
+}
+
+
+def field(message: Any, name: str) -> Any:
+    """The field of a dict or an object; None when it is not there or cannot be read."""
+    try:
+        if issubclass(type(message), dict):
+            return message.get(name)
+        return getattr(message, name, None)
+    except Exception:
+        return None
+
+
+def text(value: Any) -> str | None:
+    """The value when it is text, an Enum's value included, else None."""
+    if issubclass(type(value), enum.Enum):
+        value = value.value
+    return str.__str__(value) if issubclass(type(value), str) else None
+
+
+def elements(value: Any) -> list[Any]:
+    """The elements of a list or tuple; none of anything else, whose reading might consume it."""
+    try:
+        return list(value) if issubclass(type(value), (list, tuple)) else []
+    except Exception:
+        return []
+
+
+def role_of(message: Any) -> str:
+    """One letter: h human, a ai, s system, t tool, f function, u unknown.
+
+    `role` wins over `type`, an object's class name is the last resort. A human message that
+    holds only results is a tool message.
+    """
+    letter = _role_of_words(message)
+    if letter == "h":
+        answers, other = _block_answers(field(message, "content"))
+        return "t" if answers and not other else "h"
+    return letter
+
+
+def _role_of_words(message: Any) -> str:
+    role = text(field(message, "role"))
+    if role:
+        return _letter(role)
+    kind = text(field(message, "type"))
+    letter = _item_letter(kind) or _letter(kind) if kind else "u"
+    if letter != "u":
+        return letter
+    return "u" if issubclass(type(message), dict) else _letter(type(message).__name__)
+
+
+def _letter(word: str) -> str:
+    word = word.lower()
+    if word in _LETTERS:
+        return _LETTERS[word]
+    ending = next((end for end in _ENDINGS if word.endswith(end)), "")
+    return _LETTERS.get(word.removesuffix(ending), "u")
+
+
+def _item_letter(kind: str) -> str:
+    """The role of a Responses item by its type."""
+    if kind.endswith("_call_output"):
+        return "t"
+    return "a" if kind.endswith("_call") or kind == "reasoning" else ""
+
+
+def is_reasoning(message: Any) -> bool:
+    """Whether it is a Responses `reasoning` item, which belongs to the next ai item."""
+    return text(field(message, "type")) == "reasoning" and not text(field(message, "role"))
+
+
+def is_call_item(message: Any) -> bool:
+    """Whether it is a Responses item that makes a call: parallel calls stand side by side."""
+    if text(field(message, "role")) or field(message, "call_id") is None:
+        return False
+    return (text(field(message, "type")) or "").endswith("_call")
+
+
+def id_of(message: Any) -> str | None:
+    """The text of `id`, else `tracking_id`, else `message_id`; None when none is text or number."""
+    for name in ("id", "tracking_id", "message_id"):
+        key = _key(field(message, name))
+        if key is not None and key != "":
+            try:
+                return str(key)
+            except ValueError:  # an int of more digits than Python prints
+                return None
+    return None
+
+
+def _key(value: Any) -> str | int | float | None:
+    """The value as a dict key when it is text or a number, else None."""
+    kind = type(value)
+    if kind is str or kind is int or value is None:
+        return value  # type: ignore[no-any-return]
+    if issubclass(kind, str):
+        return str.__str__(value)
+    if issubclass(kind, (int, float)) and kind is not bool:
+        return value  # type: ignore[no-any-return]
+    return None
+
+
+def unwrap(block: Any) -> tuple[str | None, Any]:
+    """(kind, body) of a content block; Bedrock names the kind by the block's only key."""
+    kind = text(field(block, "type"))
+    if kind is None and issubclass(type(block), dict):
+        for name in ("toolUse", "toolResult"):
+            if name in block:
+                return name, block[name]
+    return kind, block
+
+
+def _first_key(body: Any, names: tuple[str, ...]) -> Any:
+    keys = (_key(field(body, name)) for name in names)
+    return next((key for key in keys if key is not None), None)
+
+
+def _block_answers(content: Any) -> tuple[list[Any], bool]:
+    """(ids that result blocks answer, whether anything else stands beside them)."""
+    answers, other = [], False
+    for block in elements(content):
+        kind, body = unwrap(block)
+        if kind in _ANSWERING_BLOCKS:
+            answers.append(_first_key(body, _ANSWERING_BLOCKS[kind]))
+        else:
+            other = True
+    return answers, other
+
+
+def calls_of(message: Any) -> list[Any]:
+    """Ids of the calls a message makes, one per call; None for a call without an id.
+
+    A call that two places of one message name is one call.
+    """
+    made = [_first_key(call, ("id", "call_id")) for call in elements(field(message, "tool_calls"))]
+    invalid = elements(field(message, "invalid_tool_calls"))
+    _add_new(made, [_first_key(call, ("id", "call_id")) for call in invalid])
+    content = field(message, "content")
+    if issubclass(type(content), (list, tuple)):
+        blocks = [unwrap(block) for block in elements(content)]
+        asked = [_first_key(body, ASKING_BLOCKS[k]) for k, body in blocks if k in ASKING_BLOCKS]
+        _add_new(made, asked)
+    if is_call_item(message):
+        _add_new(made, [_key(field(message, "call_id"))])
+    return made or _legacy_call(message)
+
+
+def _add_new(made: list[Any], named: list[Any]) -> None:
+    """Add what `named` holds more often than `made` does."""
+    left = Counter(made)
+    for key in named:
+        if left[key]:
+            left[key] -= 1
+        else:
+            made.append(key)
+
+
+def legacy_call(message: Any) -> Any:
+    """The body of a `function_call`, beside the content or in LangChain's `additional_kwargs`."""
+    call = field(message, "function_call")
+    return field(field(message, "additional_kwargs"), "function_call") if call is None else call
+
+
+def _legacy_call(message: Any) -> list[Any]:
+    call = legacy_call(message)
+    name = text(field(call, "name"))
+    return [] if name is None else [("function", name)]
+
+
+def answers_of(message: Any) -> list[Any]:
+    """Ids of the calls a message answers, one per result; None for a result that names none."""
+    letter = _role_of_words(message)
+    answers, _ = _block_answers(field(message, "content"))
+    if letter not in "tf":
+        return answers if letter == "h" else []
+    for name in ("tool_call_id", "call_id"):
+        key = _key(field(message, name))
+        if key is not None:
+            return [key]
+    if not answers:
+        return [("function", text(field(message, "name"))) if letter == "f" else None]
+    return answers
+
+
+def text_of(message: Any) -> str:
+    """The plain words of a message, "" for none; images, calls and thinking are not words."""
+    content = field(message, "content")
+    if content is None:
+        content = field(message, "output")  # a Responses result
+    words = _words(content, ())
+    return words or (_as_json(content) if issubclass(type(content), dict) else "")
+
+
+def _words(value: Any, path: tuple[int, ...]) -> str:
+    if issubclass(type(value), str):
+        return str.__str__(value)
+    if issubclass(type(value), (int, float)):
+        return str(value)
+    if value is None or id(value) in path or len(path) > _MAX_DEPTH:
+        return ""
+    path = (*path, id(value))
+    if issubclass(type(value), (list, tuple)):
+        parts = [_words(element, path) for element in elements(value)]
+        return " ".join(filter(None, parts))
+    _, body = unwrap(value)
+    spoken = (field(body, name) for name in ("text", "refusal", "content", "output"))
+    return next((words for part in spoken if (words := _words(part, path))), "")
+
+
+def fingerprint(message: Any) -> str:
+    """A short hash of role, name, content and tool links, never of the id.
+
+    The same for a message before and after a round trip through JSON or msgpack, in every
+    process: a tuple counts as a list, an enum as its value, an object as its fields.
+    """
+    content = field(message, "content")
+    parts = (
+        role_of(message),
+        text(field(message, "name")),
+        field(message, "output") if content is None else content,
+        calls_of(message),
+        answers_of(message),
+    )
+    digest = hashlib.blake2b(digest_size=12)
+    for part in parts:
+        digest.update(_as_json(part).encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _as_json(value: Any) -> str:
+    """JSON with sorted keys, ASCII alone; the words for what JSON cannot hold."""
+    try:
+        return json.dumps(value, sort_keys=True, default=_plain)
+    except Exception:  # a cycle, depth beyond Python's limit, keys that cannot be sorted
+        return json.dumps(_words(value, ()))
+
+
+def _plain(value: Any) -> Any:
+    if issubclass(type(value), enum.Enum):
+        return value.value
+    if issubclass(type(value), (bytes, bytearray)):
+        return value.hex()
+    if issubclass(type(value), (set, frozenset)):
+        return sorted(map(str, value))
+    return vars(value) if hasattr(value, "__dict__") else str(value)

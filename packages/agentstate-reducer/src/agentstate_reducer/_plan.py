@@ -1,0 +1,230 @@
+"""The decision about one list: who leaves, who stays, and why."""
+
+from __future__ import annotations
+
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._budget import decide_by_tokens
+from ._exchanges import Exchanges, Reading, read
+from ._repair import broken_pairs
+from ._tokens import resolve_token_counter
+from ._window import Decision, decide_by_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from ._config import ReducerConfig
+    from ._tokens import TokenCounter
+
+_FLIP = bytes.maketrans(b"\0\1", b"\1\0")
+
+
+class Verdict(NamedTuple):
+    """What happens to one message, and why."""
+
+    leaves: bool
+    reason: str
+
+
+class _Grounds(NamedTuple):
+    """What a plan was made from: enough to say why."""
+
+    block: Collection[int]  # the messages of a summary, set aside
+    broken: dict[int, str]  # what repair removes, and why
+    rest: Reading  # everything else
+    decision: Decision | None  # about the rest, when it is over the limit
+
+
+class Plan:
+    """What leaves one list of messages, why, and at what size. Performs nothing.
+
+    `leaves` has one byte per message, 1 when it leaves, and is None when nothing does;
+    `repairs` likewise for what `repair_tool_pairs` removes. `over_limit` says whether anything
+    leaves because of the limit, `pressure` is the size as a share of the limit that triggers.
+
+        >>> from agentstate_reducer._config import ReducerConfig
+        >>> turns = [{"role": "user", "content": "Hi"}, {"role": "ai", "content": "Hello"}] * 2
+        >>> config = ReducerConfig(min_messages=2, max_messages=3, preserve_first=False)
+        >>> plan = make_plan(turns, config)
+        >>> plan.pruned, plan.surviving
+        ((0, 1), (2, 3))
+        >>> plan.verdicts[0]
+        Verdict(leaves=True, reason='in the window')
+    """
+
+    __slots__ = ("_costs", "_grounds", "leaves", "over_limit", "pressure", "repairs", "size")
+
+    def __init__(
+        self,
+        size: int,
+        pressure: float,
+        *,
+        leaves: bytes | None = None,
+        repairs: bytes | None = None,
+        over_limit: bool = False,
+        costs: list[int] | None = None,
+        grounds: _Grounds | None = None,
+    ) -> None:
+        self.size, self.pressure = size, pressure
+        self.leaves, self.repairs, self.over_limit = leaves, repairs, over_limit
+        self._costs, self._grounds = costs, grounds
+
+    @property
+    def pruned(self) -> tuple[int, ...]:
+        """Input indices of the messages that leave."""
+        return () if self.leaves is None else tuple(compress(range(self.size), self.leaves))
+
+    @property
+    def surviving(self) -> tuple[int, ...]:
+        """Input indices of the messages that stay."""
+        everyone = range(self.size)
+        stay = everyone if self.leaves is None else compress(everyone, self.leaves.translate(_FLIP))
+        return tuple(stay)
+
+    @property
+    def tokens_before(self) -> int | None:
+        """Tokens of the whole list; None in count mode."""
+        return None if self._costs is None else sum(self._costs)
+
+    @property
+    def tokens_after(self) -> int | None:
+        """Tokens of the messages that stay; None in count mode."""
+        if self._costs is None or self.leaves is None:
+            return self.tokens_before
+        return sum(compress(self._costs, self.leaves.translate(_FLIP)))
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One verdict and reason per input index."""
+        leaves = self.leaves or bytes(self.size)
+        if self._grounds is None:
+            return (Verdict(leaves=False, reason="under the limit"),) * self.size
+        reasons = _reasons(self._grounds, self.size, over_limit=self.over_limit)
+        return tuple(map(Verdict, map(bool, leaves), reasons))
+
+    @property
+    def gap(self) -> int:
+        """Input index in front of which a summary of what leaves stands.
+
+        The first gap at or behind the first message that leaves which is not inside an
+        exchange that stays. Asks for a plan in which something leaves because of the limit.
+        """
+        grounds = self._grounds
+        if self.leaves is None or grounds is None or grounds.decision is None:
+            raise ValueError("a summary has no place: nothing leaves because of the limit")
+        gap, at = self.leaves.index(1), grounds.rest.at
+        for first, last in grounds.decision.exchanges.spans():
+            if at[first] < gap <= at[last] and not grounds.decision.leaves[first]:
+                gap = at[last] + 1
+        return gap
+
+    def split(self, messages: list[Any]) -> tuple[list[Any], list[Any]]:
+        """(surviving, pruned): the same objects, in their order."""
+        if self.leaves is None:
+            return list(messages), []
+        stay = self.leaves.translate(_FLIP)
+        return list(compress(messages, stay)), list(compress(messages, self.leaves))
+
+    def only_repairs(self) -> Plan:
+        """The plan in which nothing leaves because of the limit: for a summary that failed."""
+        return Plan(
+            self.size,
+            self.pressure,
+            leaves=self.repairs,
+            repairs=self.repairs,
+            costs=self._costs,
+            grounds=self._grounds and self._grounds._replace(decision=None),
+        )
+
+
+def make_plan(
+    messages: list[Any],
+    config: ReducerConfig,
+    counter: TokenCounter | None = None,
+    is_summary: Callable[[Any], bool] | None = None,
+) -> Plan:
+    """The plan for one list. Asks `keep`, the counter and `is_summary`, and nothing else.
+
+    `counter` is needed when `config.token_limit` is set. `is_summary` marks the messages of an
+    old summary block: they count for nothing, and leave when anything leaves because of the
+    limit. In count mode a list under the limit is not looked into.
+    """
+    size, limit = len(messages), config.token_limit
+    if limit is None and not config.repair_tool_pairs and not _exceeds(size, config.max_messages):
+        return Plan(size, _share(size, config.max_messages))
+    reading = read(messages)
+    costs = None
+    if limit is not None:
+        costs = (counter or resolve_token_counter(config.token_counter)).costs(reading)
+    marked = map(is_summary, messages) if is_summary else ()
+    block = frozenset(i for i, mark in enumerate(marked) if mark)
+    rest = reading.without(block)
+    broken = broken_pairs(rest) if config.repair_tool_pairs else {}
+    rest = rest.without(broken)
+    decision, pressure = _decide(rest, config, costs)
+    grounds = _Grounds(block, broken, rest, decision)
+    repairs = _flags(size, broken) if broken else None
+    over_limit = decision is not None and any(decision.leaves)
+    leaves = _leaves(size, grounds) if decision is not None and over_limit else repairs
+    return Plan(
+        size,
+        pressure,
+        leaves=leaves,
+        repairs=repairs,
+        over_limit=over_limit,
+        costs=costs,
+        grounds=grounds,
+    )
+
+
+def _decide(
+    rest: Reading, config: ReducerConfig, costs: list[int] | None
+) -> tuple[Decision | None, float]:
+    if costs is None or config.token_limit is None or config.token_target is None:
+        size = len(rest.messages)
+        over = _exceeds(size, config.max_messages)
+        decision = decide_by_count(Exchanges(rest), config) if over else None
+        return decision, _share(size, config.max_messages)
+    costs = costs if len(costs) == len(rest.at) else [costs[i] for i in rest.at]
+    total = sum(costs)
+    if total <= config.token_limit:
+        return None, _share(total, config.token_limit)
+    decision = decide_by_tokens(Exchanges(rest), config, costs, config.token_target)
+    return decision, _share(total, config.token_limit)
+
+
+def _exceeds(size: int, limit: int | None) -> bool:
+    return limit is not None and size > limit
+
+
+def _share(size: float, limit: int | None) -> float:
+    if not size or limit is None:
+        return 0.0
+    return size / limit if limit else float("inf")
+
+
+def _flags(size: int, indices: Collection[int]) -> bytes:
+    flags = bytearray(size)
+    for i in indices:
+        flags[i] = 1
+    return bytes(flags)
+
+
+def _leaves(size: int, grounds: _Grounds) -> bytes:
+    decided = grounds.decision.leaves if grounds.decision else bytes(size)
+    if not grounds.block and not grounds.broken:
+        return bytes(decided)
+    gone = compress(grounds.rest.at, decided)
+    return _flags(size, [*grounds.block, *grounds.broken, *gone])
+
+
+def _reasons(grounds: _Grounds, size: int, *, over_limit: bool) -> list[str]:
+    reasons = [""] * size
+    for i in grounds.block:
+        reasons[i] = "summary that a new one replaces" if over_limit else "summary"
+    for i, reason in grounds.broken.items():
+        reasons[i] = reason
+    for k, i in enumerate(grounds.rest.at):
+        reasons[i] = grounds.decision.reason(k) if grounds.decision else "under the limit"
+    return reasons

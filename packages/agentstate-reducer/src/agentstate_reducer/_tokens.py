@@ -1,0 +1,227 @@
+"""Token counters and the memo of what texts cost."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import compress, count
+from operator import attrgetter, index
+from typing import Any, Protocol
+
+from ._exchanges import Reading, mask
+from ._messages import role_of
+from ._parts import Parts, call_texts
+
+MESSAGE_TOKENS = 4
+"""Charged per message for its role and separators, as OpenAI documents for its chat format."""
+
+MEDIA_TOKENS = 765
+"""Charged per image, sound, video or file: what OpenAI documents for a 1024 x 1024 image in high
+detail (85 + 4 tiles of 170). Anthropic's formula, width x height / 750, gives 1,398 for it."""
+
+VOCABULARY_SECONDS = 5.0
+"""How long the first count waits for tiktoken, which may download its vocabulary."""
+
+MEMO_CHARACTERS = 16_000_000
+"""Bound of the texts that the memo keeps alive, in characters over all reducers."""
+
+_WIDE = re.compile("[\u2e80-\U0010ffff]+")  # CJK and what lies above it: about a token each
+_CALLING_KEYS = frozenset(
+    ("tool_calls", "invalid_tool_calls", "function_call", "additional_kwargs")
+)
+_calling_fields = attrgetter("tool_calls", "invalid_tool_calls", "additional_kwargs")
+_AI = mask("a")
+
+
+_Encode = Callable[[str], list[int]]
+
+
+class TokenCounter(Protocol):
+    """Counts one message when called; `costs` counts those of a reading."""
+
+    def __call__(self, message: Any) -> int: ...
+
+    def costs(self, reading: Reading) -> list[int]: ...
+
+
+def resolve_token_counter(token_counter: Callable[[Any], int] | None = None) -> TokenCounter:
+    """The counter to use: the given one, else tiktoken's cl100k_base, else a heuristic.
+
+    Nothing is imported or downloaded before the first count. Where tiktoken is missing, or does
+    not answer within 5 seconds, it is the heuristic for the rest of the process: per message
+    `4 + n // 4 + w`, n characters below U+2E80 and w others.
+
+    Built-in counters take names and arguments of tool calls into account, 765 tokens for each
+    image, sound, video or file whatever its data, and special tokens as the text they are.
+    """
+    return BuiltIn() if token_counter is None else Custom(token_counter)
+
+
+class Custom:
+    """The caller's counter, whose answers are checked."""
+
+    def __init__(self, count: Callable[[Any], int]) -> None:
+        self._count = count
+
+    def __call__(self, message: Any) -> int:
+        """The caller's count; `ValueError` names the counter when it raises or is no count."""
+        try:
+            tokens = self._count(message)
+        except Exception as error:
+            raise ValueError(f"token_counter {self._name} raised {error!r}") from error
+        try:
+            valid = tokens >= 0 and (isinstance(tokens, float) or index(tokens) >= 0)
+        except Exception:
+            valid = False
+        if not valid or isinstance(tokens, bool) or tokens == float("inf"):
+            raise ValueError(f"token_counter {self._name} returned {tokens!r}, not a count")
+        return tokens
+
+    def costs(self, reading: Reading) -> list[int]:
+        """The count of each message."""
+        return list(map(self, reading.messages))
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self._count, "__qualname__", None) or type(self._count).__qualname__)
+
+
+class BuiltIn:
+    """tiktoken when it is there, else the heuristic. Holds no state: the memo is the process's."""
+
+    def __call__(self, message: Any) -> int:
+        """The tokens of one message of any shape."""
+        return self._cost(Parts(message, role_of(message)))
+
+    def costs(self, reading: Reading) -> list[int]:
+        """The tokens of each message; texts of a uniform list are counted at the speed of C."""
+        if not reading.uniform:
+            parts = map(Parts, reading.messages, reading.letters)
+            return list(map(self._cost, parts))
+        texts = [content or "" for content in reading.contents]
+        costs = _costs_of_texts(texts)
+        for i, message in _calling(reading):
+            more = call_texts(message)
+            if more:
+                costs[i] = _cost_of_texts([texts[i], *more])
+        return costs
+
+    def _cost(self, parts: Parts) -> int:
+        return _cost_of_texts(parts.texts) + parts.media * MEDIA_TOKENS
+
+
+def _calling(reading: Reading) -> Iterable[tuple[int, Any]]:
+    """The ai messages of a uniform reading that may hold calls beside their content."""
+    speaks = reading.letters.encode().translate(_AI)
+    ai = list(compress(reading.messages, speaks))
+    holds: Iterable[Any] = speaks
+    if {dict}.issuperset(map(type, ai)):
+        holds = [not _CALLING_KEYS.isdisjoint(message) for message in ai]
+    else:
+        with suppress(Exception):  # a class of its own: its messages are looked into one by one
+            holds = list(map(any, map(_calling_fields, ai)))
+    return compress(zip(compress(count(), speaks), ai, strict=True), holds)
+
+
+# -- what texts cost ------------------------------------------------------------------------------
+
+
+def _costs_of_texts(texts: list[str]) -> list[int]:
+    if (encode := vocabulary.encode()) is not None:
+        return [n + MESSAGE_TOKENS for n in _memo.counts(texts, encode)]
+    if all(map(str.isascii, texts)):
+        return [(n >> 2) + MESSAGE_TOKENS for n in map(len, texts)]
+    return [_cost_of_texts([text]) for text in texts]
+
+
+def _cost_of_texts(texts: list[str]) -> int:
+    if (encode := vocabulary.encode()) is not None:
+        return sum(_memo.counts(texts, encode)) + MESSAGE_TOKENS
+    wide = sum(_wide(text) for text in texts if not text.isascii())
+    return MESSAGE_TOKENS + (sum(map(len, texts)) - wide) // 4 + wide
+
+
+def _wide(text: str) -> int:
+    return sum(map(len, _WIDE.findall(text)))
+
+
+class _Memo:
+    """Token counts by text, in two generations: the older one is forgotten when the younger fills.
+
+    A text that is asked for again moves into the younger one.
+    """
+
+    def __init__(self, max_characters: int) -> None:
+        self._half = max_characters // 2
+        self._young: dict[str, int] = {}
+        self._old: dict[str, int] = {}
+        self._characters = 0
+
+    def counts(self, texts: list[str], encode: _Encode) -> list[int]:
+        known = list(map(self._young.get, texts))
+        return [
+            self._learn(text, encode) if n is None else n
+            for text, n in zip(texts, known, strict=True)
+        ]
+
+    def _learn(self, text: str, encode: _Encode) -> int:
+        tokens = self._old.get(text)
+        if tokens is None:
+            tokens = _encoded(text, encode)
+        if len(text) > self._half:
+            return tokens
+        self._young[text] = tokens
+        self._characters += len(text)
+        if self._characters > self._half:
+            self._old, self._young, self._characters = self._young, {}, 0
+        return tokens
+
+
+def _encoded(text: str, encode: _Encode) -> int:
+    return len(encode(text))
+
+
+class _Vocabulary:
+    """tiktoken's encoding, looked for once per process."""
+
+    def __init__(self) -> None:
+        self.settled = False
+        self._encode: _Encode | None = None
+        self._lock = threading.Lock()
+
+    def encode(self) -> _Encode | None:
+        """The function that encodes a text; None for the heuristic. Waits at the first call."""
+        # The lock is not waited for without end: a fork may have left it locked.
+        if not self.settled and self._lock.acquire(timeout=VOCABULARY_SECONDS):
+            try:
+                if not self.settled:
+                    self._encode = _load()
+            finally:
+                self._lock.release()
+        self.settled = True
+        return self._encode
+
+
+def _load() -> _Encode | None:
+    """Tiktoken's `encode_ordinary`, which takes special tokens as text; None after 5 seconds.
+
+    A thread loads it, since a download without a network may hang and cannot be called off.
+    """
+    found: list[_Encode] = []
+
+    def look() -> None:
+        with suppress(Exception):  # not installed, no network, a damaged cache
+            import tiktoken
+
+            found.append(tiktoken.get_encoding("cl100k_base").encode_ordinary)
+
+    thread = threading.Thread(target=look, name="agentstate-tiktoken", daemon=True)
+    thread.start()
+    thread.join(VOCABULARY_SECONDS)
+    return found[0] if found else None
+
+
+vocabulary = _Vocabulary()
+_memo = _Memo(MEMO_CHARACTERS)
