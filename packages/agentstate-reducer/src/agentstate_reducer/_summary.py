@@ -190,21 +190,30 @@ def _emptied(value: Any) -> Any:
 
 
 def _as_dict(made: Any, role: str, models: list[dict[str, Any]], key: str) -> dict[str, Any]:
-    """A dict with the role word, and the form of content, that the first fitting model has."""
-    name, word = _role_field(made) or ("role", "")
-    for model_name, model_word in filter(None, map(_role_field, models)):
-        if role_of({"role": model_word}) == role:
-            name, word = model_name, model_word
-            break
-        if model_word.lower() in _OTHER_SIDE.get(role, {}):
-            name, word = model_name, _OTHER_SIDE[role][model_word.lower()]
-            break
+    """A dict that says its role, and writes its content, as the first fitting model does."""
     body = dict(made) if isinstance(made, dict) else {"content": field(made, "content")}
-    for replaced in ("role", "type", "id"):
-        body.pop(replaced, None)
+    said = _role_field(made)
+    if said is not None:
+        body = {name: value for name, value in body.items() if name not in ("role", "type")}
+        name, word = _said_like(models, role, said)
+        body = {name: word, **body}
     if isinstance(body.get("content"), str) and any(map(_has_untyped_blocks, models[:1])):
         body["content"] = [{"text": body["content"]}]
-    return {name: word, **body, "id": key} if word else {**body, "id": key}
+    return {**body, "id": key}
+
+
+def _said_like(
+    models: list[dict[str, Any]], role: str, otherwise: tuple[str, str]
+) -> tuple[str, str]:
+    """(field, word) for the role in a list of such models."""
+    known = [said for said in map(_role_field, models) if said is not None]
+    for name, word in known:
+        if role_of({"role": word}) == role:
+            return name, word
+    for name, word in known:
+        if word.lower() in _OTHER_SIDE.get(role, {}):
+            return name, _OTHER_SIDE[role][word.lower()]
+    return (known[0][0], otherwise[1]) if known else otherwise
 
 
 def _role_field(message: Any) -> tuple[str, str] | None:
