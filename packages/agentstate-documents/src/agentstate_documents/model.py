@@ -1,0 +1,80 @@
+r"""What a table keeps: documents with a sort key, and writes that may carry a condition.
+
+Rule: a partition and a sort are 1 to `MAX_KEY_LENGTH` printable ASCII characters (`!` to
+`~`) without `/ \ ? #`; a partition never starts with `.` or `_`. Every database we know
+takes such text as it is, so no table escapes, hashes or parses a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The smallest of what databases allow for a key: 1,024 bytes for a DynamoDB sort key,
+# 1,023 for a Cosmos DB id, 1,500 for a Firestore id, about 2,700 for a PostgreSQL index
+# row (partition and sort together).
+MAX_KEY_LENGTH = 512
+
+# Sort bounds that hold every document of a partition.
+FIRST_SORT, AFTER_LAST_SORT = "!", "\x7f"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One row of a partition.
+
+    `expires_at` is in whole seconds since 1970, None for never. A table stores it where
+    its database removes expired rows from, and gives it back unchanged as long as the row
+    is there: databases remove late, so it is the reader who leaves out what has expired.
+
+    `revision` is what the database calls this state of the row (an etag, an update time),
+    set by tables that have one on what they read, and compared by nobody else.
+    """
+
+    sort: str
+    body: bytes
+    expires_at: int | None = None
+    revision: object = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A document to store, and under which condition.
+
+    With `if_absent` only where no row has that sort. With `if_unchanged`, a document as it
+    was read from that table, only where that row is still there with that body. Which of
+    body and revision is compared is the table's choice: a row replaced by an equal one may
+    count as changed. Without a condition it replaces whatever is there.
+    """
+
+    document: Document
+    if_absent: bool = False
+    if_unchanged: Document | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Documents in the order asked for; `cursor` asks for what follows, None is the end.
+
+    A page may be short, even empty, and still have a cursor.
+    """
+
+    documents: Sequence[Document]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may hold. Bytes are those of bodies alone.
+
+    A table names numbers that leave room for its keys, attributes and encoding.
+    `max_body_bytes` is at least 64, `max_transaction_documents` at least 8, and
+    `max_transaction_bytes` at least `max_body_bytes`.
+    """
+
+    max_body_bytes: int
+    max_transaction_documents: int
+    max_transaction_bytes: int

@@ -1,0 +1,1 @@
+"""One module per database; import the one you use."""

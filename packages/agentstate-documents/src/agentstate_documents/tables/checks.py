@@ -1,0 +1,32 @@
+"""What every table refuses before it sends anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentstate_documents.errors import DocumentTooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentstate_documents.model import Limits, Write
+
+
+def check_put(limits: Limits, partition: str, writes: Sequence[Write]) -> None:
+    """The writes may be sent in one put."""
+    for write in writes:
+        sort, size = write.document.sort, len(write.document.body)
+        if size > limits.max_body_bytes:
+            raise DocumentTooLarge(partition, sort, size, limits.max_body_bytes)
+    if len({write.document.sort for write in writes}) != len(writes):
+        raise ValueError(f"a put to partition {partition!r} names a sort twice")
+    if not 1 <= len(writes) <= limits.max_transaction_documents:
+        raise ValueError(f"a put holds 1 to {limits.max_transaction_documents} documents")
+    if sum(len(write.document.body) for write in writes) > limits.max_transaction_bytes:
+        raise ValueError(f"a put holds at most {limits.max_transaction_bytes:,} bytes")
+
+
+def check_limit(limit: int | None) -> None:
+    """The number of documents a page may have is one a database takes."""
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be 1 or more, not {limit}")
