@@ -423,13 +423,13 @@ def test_dicts_use_the_role_words_of_the_list(field: str, words: Any, expected: 
 
 def test_the_nearest_neighbour_shows_how_a_role_is_said() -> None:
     """Where a list changed its words, those around the block count."""
-    messages = turns(6)
+    messages = turns(8)
     messages[0]["role"], messages[1]["role"] = "human", "ai"
-    pruner = reducer(Summarizer(), keep=lambda m: m["id"] in {"m0", "m1"})
+    pruner = reducer(Summarizer(), keep=lambda m: m["id"] < "m4")
     assert [m["role"] for m in pruner.reduce(messages).surviving] == [
         "human",
         "ai",
-        *["user", "assistant"] * 2,
+        *["user", "assistant"] * 3,
     ]
 
 
