@@ -37,9 +37,7 @@ def table_name() -> str:
 
 
 @pytest.fixture
-async def savers(
-    endpoint: str, table_name: str
-) -> AsyncIterator[Callable[..., DynamoDBSaver]]:
+async def savers(endpoint: str, table_name: str) -> AsyncIterator[Callable[..., DynamoDBSaver]]:
     """Savers over one table, each as another process would have it."""
     made: list[DynamoDBSaver] = []
 
