@@ -78,19 +78,14 @@ async def test_a_procedure_may_handle_a_failure():
 
 async def test_streams_fail_where_they_are():
     """Items before a failure were handed out."""
-    seen = []
+    items = stream(Closing().emitting(), unavailable(2))
+    assert [next(items), next(items)] == [0, 1]
     with pytest.raises(TableUnavailable):
-        seen.extend(iter_into(seen, stream(Closing().emitting(), unavailable(2))))
+        next(items)
+    more = astream(Closing().emitting(), Threaded(unavailable(2)))
+    assert [await more.__anext__(), await more.__anext__()] == [0, 1]
     with pytest.raises(TableUnavailable):
-        async for item in astream(Closing().emitting(), Threaded(unavailable(2))):
-            seen.append(item)
-    assert seen == [0, 1, 0, 1]
-
-
-def iter_into(seen, items):
-    for item in items:
-        seen.append(item)
-    return ()
+        await more.__anext__()
 
 
 async def test_a_stream_that_is_left_is_closed():
