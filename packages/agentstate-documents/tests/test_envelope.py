@@ -19,9 +19,7 @@ def test_frames_come_back(typed):
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 129, 16_383, 16_384, 3_000_000])
 def test_frames_of_any_length(size):
     """Lengths around the borders of their encoding come back."""
-    typed = (
-        [("msgpack", b"\xa5" * size), ("x" * size, b"")] if size < 20_000 else [("a", b"b" * size)]
-    )
+    typed = [("msgpack", b"\xa5" * size), ("x" * (size % 20_000), b"")]
     assert envelope.unpack(envelope.pack(typed)) == typed
 
 

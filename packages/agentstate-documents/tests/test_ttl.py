@@ -107,7 +107,7 @@ def test_what_lives_is_whole(table, new, clock, seed):
 def test_leaning_pays_within_half_a_ttl(table, new, clock):
     """A lively thread is told as changes, and is not written whole at every step."""
     saver = new()
-    messages = ["message " * 20] * 10
+    messages = [f"{n} {random.Random(n).random()} " for n in range(40)]
     config = put(saver, at("t"), {"messages": messages})
     for _ in range(5):
         clock.now += TTL * 0.05
