@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, ToolMessage
 
-from agentstate_reducer import MessageReducer
+from agentstate_reducer import MessageReducer, ReducerConfig
 from agentstate_reducer._messages import calls_of, fingerprint, id_of, role_of, text_of
 from agentstate_reducer.testing import histories, junk
 
@@ -21,6 +21,12 @@ class Role(enum.Enum):
     """A role that is no text."""
 
     HUMAN = "User"
+
+
+class Name(str, enum.Enum):
+    """An id that is text and more."""
+
+    A = "a"
 
 
 class AssistantMessage:
@@ -106,12 +112,18 @@ def test_a_list_of_one_form_is_read_like_its_messages() -> None:
     objects = [HumanMessage("a"), HumanMessage("b", role="critic"), ChatMessage("c", role="ai")]
     dicts = [{"role": "user"}, {"role": Role.HUMAN}, {"role": "critic"}, {"type": "human"}]
     typed = [{"type": "human"}, {"type": "ai"}, {"type": "web_search_call"}]
+    reducer = MessageReducer(config=ReducerConfig(0, 1, preserve_first=False))
     for messages in (objects, dicts, typed, [*objects, *dicts]):
-        verdicts = (
-            MessageReducer(0, 1).plan([{"role": "system"}, *messages, *messages[:1]]).verdicts
-        )
-        unknown = [role_of(m) == "u" for m in messages]
-        assert [v.reason == "unknown message" for v in verdicts[1:-1]] == unknown
+        verdicts = reducer.plan([*messages, *messages]).verdicts[: len(messages)]
+        unknown = [role_of(message) == "u" for message in messages]
+        assert [verdict.reason == "unknown message" for verdict in verdicts] == unknown
+
+
+def test_an_extra_role_beside_the_type_wins_in_a_list_of_objects_too() -> None:
+    """LangChain keeps fields that it does not declare."""
+    objects = [HumanMessage("a"), HumanMessage("b", role="critic"), HumanMessage("c")]
+    plan = MessageReducer(config=ReducerConfig(0, 1, preserve_first=False)).plan(objects)
+    assert plan.pruned == (0,)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +136,7 @@ def test_a_list_of_one_form_is_read_like_its_messages() -> None:
         ({"id": 1.5}, "1.5"),
         ({"id": True, "message_id": "c"}, "c"),
         ({"id": ["a"]}, None),
+        ({"id": Name.A}, "a"),
         ({"id": 10**5_000}, None),
         (SimpleNamespace(id="a"), "a"),
         ({}, None),
@@ -216,8 +229,6 @@ def test_no_shape_raises(message: Any) -> None:
 @pytest.mark.parametrize("make", [Hostile, cycle, well, lambda: {"content": HostileList([1])}])
 def test_hostile_messages_stay_or_leave_whole(make: Any) -> None:
     """Neither mode raises; nothing is looked into without end."""
-    from agentstate_reducer import ReducerConfig
-
     messages = [{"role": "user", "content": "a"}, make(), {"role": "user", "content": "b"}] * 2
     for config in (
         ReducerConfig(0, 1),
