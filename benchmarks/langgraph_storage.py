@@ -16,11 +16,12 @@ import time
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 import psycopg
-from agentstate_reducer import MessageReducer
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
+
+from agentstate_reducer import MessageReducer
 from langgraph_reducing_saver import ReducingSaver
 
 TURNS = 150
@@ -28,6 +29,8 @@ QUESTION, ANSWER = "x" * 400, "y" * 800  # characters; about what people and mod
 
 
 class State(TypedDict):
+    """The messages of the conversation."""
+
     messages: Annotated[list[Any], add_messages]
 
 
@@ -54,7 +57,7 @@ def _play(url: str, reducer: MessageReducer | None) -> Stored:
     with PostgresSaver.from_conn_string(url) as inner:
         inner.setup()
         builder = StateGraph(State)
-        builder.add_node("answer", lambda state: {"messages": [AIMessage(ANSWER)]})
+        builder.add_node("answer", lambda _: {"messages": [AIMessage(ANSWER)]})
         builder.add_edge(START, "answer")
         saver = ReducingSaver(inner, reducer) if reducer else inner
         graph = builder.compile(checkpointer=saver)

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentstate_reducer import MessageReducer
-from e2e.langgraph_app import LangGraphApp, Opener
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from agentstate_reducer import MessageReducer
+from e2e.langgraph_app import LangGraphApp, Opener
 from langgraph_reducing_saver import ReducingSaver
 
 

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, TypedDict
 
-from agentstate_reducer import MessageReducer, ReducerConfig, store_hook
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
+
+from agentstate_reducer import MessageReducer, ReducerConfig, store_hook
 
 Opener = Callable[[MessageReducer], AbstractAsyncContextManager[Any]]
 
@@ -124,7 +125,10 @@ class LangGraphApp:
 
     def _config(self, user: str) -> Any:
         return {
-            "configurable": {"thread_id": f"thread of {user}", "memory_namespace": ("memories", user)}
+            "configurable": {
+                "thread_id": f"thread of {user}",
+                "memory_namespace": ("memories", user),
+            }
         }
 
     async def _call(self, name: str, *args: Any) -> Any:

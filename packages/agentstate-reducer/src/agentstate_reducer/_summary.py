@@ -71,18 +71,20 @@ class Summaries:
         self._texts: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
 
-    def summarize(self, pruned: list[Any], is_summary: Callable[[Any], bool]) -> Steps[str]:
+    def summarize(
+        self, pruned: list[Any], digests: list[str], is_summary: Callable[[Any], bool]
+    ) -> Steps[str]:
         """The text for these messages: remembered, or made from what is remembered and the rest.
 
         Raises what `summarize_fn` or the factory raises, `ValueError` when the answer is no text.
         """
-        digests = _digests(pruned)
         known, remembered = self._longest(digests)
         if remembered is not None and known == len(pruned):
             return remembered
         given = pruned[known:]
         if remembered is not None:
-            given = [*self.block(remembered, pruned[:known], pruned, known, is_summary), *given]
+            covered, digest = pruned[:known], digests[known - 1]
+            given[:0] = self.block(remembered, covered, digest, pruned, known, is_summary)
         made = yield Call(self._summarize, (given,))  # type: ignore[arg-type]
         if not isinstance(made, str) or not made.strip():
             raise RefusedError(f"summarize_fn must return text, got {type(made).__name__}")
@@ -93,15 +95,18 @@ class Summaries:
         self,
         summary: str,
         pruned: list[Any],
+        digest: str,
         messages: list[Any],
         gap: int,
         is_summary: Callable[[Any], bool],
     ) -> list[Any]:
-        """The factory's messages for the text, shaped like `messages` around index `gap`."""
+        """The factory's messages for the text, shaped like `messages` around index `gap`.
+
+        `digest` is that of the messages it sums up, `pruned`, and gives the block its ids.
+        """
         made = self._factory(summary, sum(not is_summary(message) for message in pruned))
         if not isinstance(made, (list, tuple)) or not all(map(_is_message, made)):
             raise RefusedError("summary_message_factory must return a list of messages")
-        digest = _digests(pruned)[-1]
         near = sorted(range(len(messages)), key=lambda i: (is_summary(messages[i]), abs(i - gap)))
         neighbours = [messages[i] for i in near]
         return [_shaped(m, neighbours, _id(digest, k)) for k, m in enumerate(made)]
@@ -122,8 +127,8 @@ class Summaries:
                 self._texts.popitem(last=False)
 
 
-def _digests(messages: list[Any]) -> list[str]:
-    """A digest of the sequence up to each message."""
+def digests_of(messages: list[Any]) -> list[str]:
+    """What tells the sequence up to each message from any other, in every process."""
     running, digests = hashlib.blake2b(digest_size=16), []
     for message in messages:
         named = repr((id_of(message), fingerprint(message)))

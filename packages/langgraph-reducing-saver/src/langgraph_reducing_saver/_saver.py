@@ -13,15 +13,7 @@ from agentstate_reducer.integration import CheckpointReduction, arun, message_ke
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import (
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Collection,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from langchain_core.runnables import RunnableConfig
@@ -242,8 +234,9 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool | None:
-        leave: Callable[..., bool | None] | None = getattr(self.inner, "__exit__", None)
-        return leave(kind, error, trace) if leave else None
+        leave: Any = getattr(self.inner, "__exit__", None)
+        left: bool | None = leave(kind, error, trace) if leave else None
+        return left
 
     async def __aenter__(self) -> ReducingSaver:  # noqa: PYI034
         """Enter the inner saver if it is an async context manager."""
@@ -257,9 +250,9 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool | None:
-        leave: Callable[..., Awaitable[bool | None]] | None
-        leave = getattr(self.inner, "__aexit__", None)
-        return await leave(kind, error, trace) if leave else None
+        leave: Any = getattr(self.inner, "__aexit__", None)
+        left: bool | None = await leave(kind, error, trace) if leave else None
+        return left
 
 
 def _reduced_by_inner(
