@@ -184,6 +184,16 @@ def test_a_fingerprint_survives_storage_and_ignores_the_id(
             assert fingerprint(back) == fingerprint(message)
 
 
+def test_results_are_linked_by_block_when_the_message_names_no_call() -> None:
+    """A tool message may hold result blocks, one for each call."""
+    asked = {"role": "ai", "content": [{"type": "tool_use", "id": key} for key in "ab"]}
+    blocks = [{"type": "tool_result", "tool_use_id": key} for key in "ab"]
+    messages = [asked, {"role": "tool", "content": blocks}, {"role": "user", "content": ""}]
+    assert MessageReducer(config=ReducerConfig(0, 1, preserve_first=False)).plan(
+        messages
+    ).pruned == (0, 1)
+
+
 def test_a_fingerprint_tells_role_name_content_and_links_apart() -> None:
     """And nothing else."""
     plain = {"role": "user", "content": "a"}
