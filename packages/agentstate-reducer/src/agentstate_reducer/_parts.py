@@ -10,7 +10,6 @@ from ._exchanges import mask
 from ._messages import ASKING_BLOCKS, elements, field, legacy_call, text, unwrap
 
 if TYPE_CHECKING:
-
     from ._exchanges import Reading
 
 _MAX_DEPTH = 32  # of nested content that is looked into; no provider accepts half of it
