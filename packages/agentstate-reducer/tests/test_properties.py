@@ -22,7 +22,7 @@ from agentstate_reducer.testing import (
     scripts,
     written,
 )
-from agentstate_reducer.testing.links import calls, results, role
+from agentstate_reducer.testing.links import calls, results, role, ties
 
 
 def cost(message: Any) -> int:
@@ -223,32 +223,13 @@ def test_junk_never_raises(messages: list[Any], config: ReducerConfig) -> None:
 def units(messages: list[Any]) -> list[set[int]]:
     """Exchanges by the oracle's reading: calls, their results, and what Responses items adjoin."""
     groups = [{i} for i in range(len(messages))]
-    for one, other in oracle_ties(messages):
+    for one, other in ties(messages):
         first = next(group for group in groups if one in group)
         second = next(group for group in groups if other in group)
         if first is not second:
             first |= second
             groups.remove(second)
     return groups
-
-
-def oracle_ties(messages: list[Any]) -> list[tuple[int, int]]:
-    """Pairs of messages that stay or leave together."""
-    from agentstate_reducer.testing.links import _linked, is_item
-
-    pairs, _, _ = _linked(messages)
-    last, waiting = None, []
-    for i, message in enumerate(messages):
-        if role(message) == "reasoning":
-            waiting.append(i)
-            continue
-        if role(message) == "ai":
-            pairs += [(i, k) for k in waiting]
-            waiting = []
-            if is_item(message) and last is not None:
-                pairs.append((last, i))
-        last = i if is_item(message) else None
-    return pairs
 
 
 def leads(message: Any) -> bool:

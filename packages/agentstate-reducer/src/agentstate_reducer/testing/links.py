@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from itertools import groupby
 from typing import Any
 
 _ROLES = {
@@ -166,25 +165,45 @@ def _linked(messages: list[Any]) -> tuple[list[tuple[int, int]], list[int], list
     return pairs, orphans, [i for _, i in waiting]
 
 
-def _open_calls(messages: list[Any]) -> set[int]:
-    """The last message with calls, or items with calls side by side, if nobody speaks after it."""
+def _open_calls(messages: list[Any], pairs: list[tuple[int, int]]) -> set[int]:
+    """Callers of the open exchange: the last one, if nobody speaks after it, and its company.
+
+    That is items with calls at its side, and callers that share a result message with it.
+    """
     spoken = [i for i, m in enumerate(messages) if role(m) in ("human", "ai")]
     if not spoken or not calls(messages[spoken[-1]]):
         return set()
-    opened = {spoken[-1]}
-    if is_item(messages[spoken[-1]]):
-        for i in range(spoken[-1] - 1, -1, -1):
+    opened, grown = set(), {spoken[-1]}
+    while grown != opened:
+        opened = set(grown)
+        answers = {answer for caller, answer in pairs if caller in opened}
+        grown |= {caller for caller, answer in pairs if answer in answers}
+        for caller in opened:
+            grown |= set(_side_by_side(messages, caller))
+    return opened
+
+
+def _side_by_side(messages: list[Any], caller: int) -> range:
+    """The run of items with calls that one of them stands in, with reasoning between them."""
+    begin = end = caller
+    if is_item(messages[caller]):
+        for i in range(caller - 1, -1, -1):
             if is_item(messages[i]):
-                opened.add(i)
+                begin = i
             elif role(messages[i]) != "reasoning":
                 break
-    return opened
+        for i in range(caller + 1, len(messages)):
+            if is_item(messages[i]):
+                end = i
+            elif role(messages[i]) != "reasoning":
+                break
+    return range(begin, end + 1)
 
 
 def broken_links(messages: list[Any]) -> list[str]:
     """Results without a call, and calls without a result but those of the open exchange."""
-    _, orphans, waiting = _linked(messages)
-    opened = _open_calls(messages)
+    pairs, orphans, waiting = _linked(messages)
+    opened = _open_calls(messages, pairs)
     lost = [f"result {i} has no call" for i in orphans]
     return lost + [f"call {i} has no result" for i in waiting if i not in opened]
 
@@ -192,31 +211,27 @@ def broken_links(messages: list[Any]) -> list[str]:
 def scattered_links(messages: list[Any]) -> list[str]:
     """Results that do not follow their call directly, those of the open exchange apart."""
     pairs, _, _ = _linked(messages)
-    opened = _open_calls(messages)
-    for _ in messages:  # two calls that share a result are one exchange
-        opened |= {c for c, r in pairs if any(r == s and d in opened for d, s in pairs)}
-    faults = []
-    for answer, group in groupby(sorted(pairs, key=lambda pair: pair[1]), key=lambda p: p[1]):
-        for caller, _ in group:
-            if caller not in opened and not _follows(messages, pairs, caller, answer):
-                faults.append(f"result {answer} is away from call {caller}")
-    return faults
+    opened = _open_calls(messages, pairs)
+    return [
+        f"result {answer} is away from call {caller}"
+        for caller, answer in pairs
+        if caller not in opened and not _follows(messages, pairs, caller, answer)
+    ]
 
 
 def _follows(messages: list[Any], pairs: list[tuple[int, int]], caller: int, answer: int) -> bool:
-    end = caller
-    while is_item(messages[end]) and end + 1 < answer:
-        step = end + 1
-        while step < answer and role(messages[step]) == "reasoning":
-            step += 1
-        if not is_item(messages[step]):
-            break
-        end = step
-    begin = caller
-    for i in range(caller - 1, -1, -1):
-        if is_item(messages[caller]) and is_item(messages[i]):
-            begin = i
-        elif role(messages[i]) != "reasoning":
-            break
-    between = range(end + 1, answer + 1)
-    return all(any(r == i and begin <= c <= end for c, r in pairs) for i in between)
+    """Whether between the call and its result stand results of the same call alone."""
+    made = _side_by_side(messages, caller)
+    between = range(made[-1] + 1, answer + 1)
+    return all(any(r == i and c in made for c, r in pairs) for i in between)
+
+
+def ties(messages: list[Any]) -> list[tuple[int, int]]:
+    """Pairs of messages that stay or leave together."""
+    pairs, _, _ = _linked(messages)
+    for i, message in enumerate(messages):
+        pairs += [(i, k) for k in _side_by_side(messages, i) if k != i]
+        if role(message) == "reasoning":
+            after = (k for k in range(i, len(messages)) if role(messages[k]) == "ai")
+            pairs += [(i, k) for k in after][:1]
+    return pairs

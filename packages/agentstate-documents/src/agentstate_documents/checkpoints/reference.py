@@ -1,0 +1,68 @@
+"""Which checkpoint is meant: LangGraph's config, parsed and checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentstate_documents import keys
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A thread, a namespace in it, and a checkpoint there, or None for the latest."""
+
+    thread: str
+    namespace: str
+    checkpoint: str | None = None
+
+    @property
+    def partition(self) -> str:
+        """The partition of the thread."""
+        return keys.encode_partition(self.thread)
+
+    def config(self, checkpoint: str | None = None) -> RunnableConfig:
+        """As LangGraph writes it, for this or another checkpoint."""
+        return {
+            "configurable": {
+                "thread_id": self.thread,
+                "checkpoint_ns": self.namespace,
+                "checkpoint_id": checkpoint or self.checkpoint,
+            }
+        }
+
+
+def read_reference(config: RunnableConfig) -> Reference:
+    """What `config` refers to.
+
+    Raises:
+        ValueError: The thread_id is missing or empty, or the checkpoint_id is too long.
+    """
+    configurable: dict[str, Any] = config.get("configurable") or {}
+    return Reference(
+        read_thread(configurable.get("thread_id")),
+        str(configurable.get("checkpoint_ns") or ""),
+        read_checkpoint_id(configurable.get("checkpoint_id")),
+    )
+
+
+def read_thread(thread_id: object) -> str:
+    """The thread's name: 7 and "7" are one thread."""
+    if thread_id is None or thread_id == "":
+        raise ValueError(f"thread_id must be a non-empty text, not {thread_id!r}")
+    return str(thread_id)
+
+
+def read_checkpoint_id(checkpoint_id: object) -> str | None:
+    """The id, None for none; ids sort as they are, so one too long cannot be shortened."""
+    if not checkpoint_id:
+        return None
+    text = str(checkpoint_id)
+    if len(keys.encode(text)) > keys.MAX_ID:
+        raise ValueError(
+            f"checkpoint_id must be at most {keys.MAX_ID} characters, not {text[:40]!r}..."
+        )
+    return text

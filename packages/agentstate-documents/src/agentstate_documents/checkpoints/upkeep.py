@@ -1,0 +1,205 @@
+"""Deleting, pruning and copying: the operations that change what is stored.
+
+Rule: wherever one of them stops, what can be read is right, and repeating it finishes the
+work. So a head goes before what belongs to it, nothing goes that somebody leans on, and a
+copy brings what a head needs before the head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agentstate_documents import chunks, keys, steps
+from agentstate_documents.checkpoints import names
+from agentstate_documents.checkpoints.context import ROUNDS
+from agentstate_documents.checkpoints.heads import HEAD, REPLACED, whole_item
+from agentstate_documents.checkpoints.listing import read_namespaces
+from agentstate_documents.checkpoints.read import find_path
+from agentstate_documents.checkpoints.reader import Reader
+from agentstate_documents.checkpoints.reference import read_thread
+from agentstate_documents.errors import DocumentConflict
+from agentstate_documents.model import Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from agentstate_documents.checkpoints.context import Context
+    from agentstate_documents.checkpoints.heads import Head
+    from agentstate_documents.model import Document, Limits
+    from agentstate_documents.steps import Procedure
+
+    # Which checkpoints of a namespace that has been read shall go.
+    Choice = Callable[[Context, Reader], Procedure[set[str]]]
+
+STRATEGIES = ("keep_latest", "delete", "delete_all")
+
+
+def delete_thread(context: Context, thread_id: object) -> Procedure[None]:
+    """Nothing of the thread is stored any more, whatever it was left by."""
+    partition = keys.encode_partition(read_thread(thread_id))
+    sorts: list[str] = []
+    cursor = None
+    while True:
+        page = yield from steps.page(partition, cursor=cursor)
+        sorts += [document.sort for document in page.documents]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    yield from _delete(partition, sorts)
+    context.memory.forget(partition)
+
+
+def prune(context: Context, thread_ids: Sequence[object], strategy: str) -> Procedure[None]:
+    """Of each thread the latest checkpoint of every namespace is left, or nothing.
+
+    With `keep_latest`, ancestors that a delta channel is rebuilt from are left too. Writes
+    of a checkpoint that is still to come are not touched.
+    """
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
+    for thread in [read_thread(thread_id) for thread_id in _several("thread_ids", thread_ids)]:
+        if strategy == "keep_latest":
+            yield from _clear(context, keys.encode_partition(thread), _all_but_latest)
+        else:
+            yield from delete_thread(context, thread)
+
+
+def delete_for_runs(context: Context, run_ids: Sequence[object]) -> Procedure[None]:
+    """No checkpoint whose metadata names one of the runs is left, in any thread.
+
+    Reads the whole table: no index is kept for it, since that would double the cost of
+    every put.
+    """
+    runs = {str(run_id) for run_id in _several("run_ids", run_ids)}
+
+    def of_the_runs(context: Context, reader: Reader) -> Procedure[set[str]]:
+        yield from ()
+        heads = filter(None, map(reader.head, reader.ids))
+        return {h.id for h in heads if str(h.describe(context.serde)[1].get("run_id")) in runs}
+
+    for partition in (yield from steps.partitions()) if runs else ():
+        yield from _clear(context, partition, of_the_runs)
+
+
+def copy_thread(context: Context, source_id: object, target_id: object) -> Procedure[None]:
+    """Everything of the source is in the target as well, history and writes included."""
+    source = keys.encode_partition(read_thread(source_id))
+    target = keys.encode_partition(read_thread(target_id))
+    if source == target:
+        return
+    if items := names.name_items(context, read_thread(target_id)):
+        yield from chunks.store(target, items, context.limits)
+    checkpoint: list[Document] = []
+    batch: list[Document] = []
+    cursor = None
+    while True:
+        page = yield from steps.page(source, high=names.NAME, cursor=cursor)
+        for document in page.documents:
+            if checkpoint and _owner(checkpoint[0].sort) != _owner(document.sort):
+                batch = yield from _copy(target, batch, _head_last(checkpoint), context.limits)
+                checkpoint = []
+            checkpoint.append(document)
+        cursor = page.cursor
+        if cursor is None:
+            break
+    batch = yield from _copy(target, batch, _head_last(checkpoint), context.limits)
+    if batch:
+        yield from steps.put(target, [Write(document) for document in batch])
+    context.memory.forget(target)
+
+
+def _several(name: str, ids: Sequence[object]) -> Sequence[object]:
+    if isinstance(ids, (str, bytes)):
+        raise TypeError(f"{name} must be a sequence of ids, not one: {ids!r}")
+    return ids
+
+
+def _clear(context: Context, partition: str, choose: Choice) -> Procedure[None]:
+    """The chosen checkpoints of every namespace of the partition are gone."""
+    for prefix in (yield from read_namespaces(partition)):
+        for _ in range(ROUNDS):
+            reader = Reader(context, partition, prefix)
+            reader.limit = None
+            while not reader.ended:
+                yield from reader.more()
+            gone = yield from choose(context, reader)
+            try:
+                yield from _remove(context, partition, reader, gone)
+                break
+            except DocumentConflict:  # a head was replaced meanwhile: look again
+                continue
+    context.memory.forget(partition)
+
+
+def _all_but_latest(context: Context, reader: Reader) -> Procedure[set[str]]:
+    heads = {checkpoint for checkpoint in reader.ids if reader.head(checkpoint)}
+    path = yield from find_path(reader, None)
+    if path is None:
+        return set()
+    latest = path[0]
+    kept = {latest.id, *_rebuilt_from(context, reader, latest)}
+    older = {c for c in reader.documents if keys.encode(c) < keys.encode(latest.id)}
+    return (older | heads) - kept
+
+
+def _rebuilt_from(context: Context, reader: Reader, head: Head) -> Iterable[str]:
+    """The ancestors a delta channel without a value here is rebuilt from."""
+    checkpoint, metadata = head.describe(context.serde)
+    counted = metadata.get("counters_since_delta_snapshot") or {}
+    missing = (counted.keys() & checkpoint["channel_versions"].keys()) - set(head.channels)
+    ancestor: Head | None = head
+    while missing and ancestor is not None and ancestor.parent:
+        ancestor = reader.head(ancestor.parent)
+        if ancestor is not None:
+            yield ancestor.id
+            missing -= set(ancestor.channels)
+
+
+def _remove(context: Context, partition: str, reader: Reader, gone: set[str]) -> Procedure[None]:
+    """The checkpoints are deleted, after every head that leans on one was made whole."""
+    for checkpoint in reader.documents.keys() - gone:
+        head = reader.head(checkpoint)
+        if head is not None and head.leans and head.parent in gone:
+            path = yield from reader.path(head)
+            if path is not None:
+                stored = reader.documents[checkpoint][HEAD]
+                item = whole_item(context, path, reader.prefix, HEAD)
+                item = replace(item, if_unchanged=stored)
+                yield from chunks.store(partition, [item], context.limits)
+    documents = [d for checkpoint in gone for d in reader.documents[checkpoint].values()]
+    yield from _delete(partition, [document.sort for document in documents])
+
+
+def _delete(partition: str, sorts: Sequence[str]) -> Procedure[None]:
+    """Heads first: what is left without its head is invisible."""
+    heads = [sort for sort in sorts if _is_head(sort)]
+    yield from steps.delete(partition, heads)
+    yield from steps.delete(partition, [sort for sort in sorts if not _is_head(sort)])
+
+
+def _is_head(sort: str) -> bool:
+    kind = sort.split(keys.END)[2:]
+    return len(kind) == 1 and kind[0][0] in (HEAD, REPLACED)
+
+
+def _owner(sort: str) -> list[str]:
+    return sort.split(keys.END)[:2]
+
+
+def _head_last(documents: Sequence[Document]) -> list[Document]:
+    """One checkpoint's documents in the order to copy: parts come before what needs them."""
+    return sorted(documents, key=lambda document: (_is_head(document.sort), document.sort))
+
+
+def _copy(
+    partition: str, batch: list[Document], documents: Sequence[Document], limits: Limits
+) -> Procedure[list[Document]]:
+    """The documents are stored or in the returned batch, which is not full."""
+    for document in documents:
+        size = sum(len(waiting.body) for waiting in batch) + len(document.body)
+        if len(batch) == limits.max_transaction_documents or size > limits.max_transaction_bytes:
+            yield from steps.put(partition, [Write(waiting) for waiting in batch])
+            batch = []
+        batch = [*batch, document]
+    return batch
