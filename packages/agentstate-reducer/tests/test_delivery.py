@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstate_reducer import MessageReducer, ReducerConfig
+from agentstate_reducer._drivers import Call
 
 
 def chat(*ids: Any) -> list[dict[str, Any]]:
@@ -309,6 +310,24 @@ def test_a_message_on_its_way_is_not_given_to_a_second_thread_and_comes_again_on
     slow.join()
     pruner.reduce(chat("z"))
     assert seen == [["a"], ["a"]]
+
+
+def test_a_failure_that_another_thread_made_up_for_is_not_repeated() -> None:
+    """Between a hook's failure and the end of that reduction another may have delivered."""
+    hook = Recorder()
+    pruner = reducer(hook)
+    hook.failing = OSError()
+    steps = pruner._steps(chat("a", "z"))
+    call = next(steps)
+    assert isinstance(call, Call)
+    with pytest.raises(OSError):  # noqa: PT011 - its own
+        call.fn(*call.args)
+    error, hook.failing = hook.failing, None
+    pruner.reduce(chat("z"))
+    with pytest.raises(StopIteration):
+        steps.throw(error)
+    pruner.reduce(chat("z"))
+    assert hook.ids == [["a"]]
 
 
 def test_eight_threads_deliver_each_message_once() -> None:
