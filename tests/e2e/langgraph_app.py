@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -68,7 +69,8 @@ class LangGraphApp:
         self.said: dict[str, dict[str, Any]] = {}
         self.handed: Counter[str] = Counter()
         self._opener = opener
-        self._is_async = is_async
+        # LangGraph's interrupt() needs Python 3.11 under ainvoke.
+        self._is_async = is_async and sys.version_info >= (3, 11)
         self._process = contextlib.AsyncExitStack()
         self._graph: Any = None
 
