@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from azure.core.credentials import AccessToken
+from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.cosmos import CosmosClient, PartitionKey
 from azure.cosmos._cosmos_client_connection import CosmosClientConnection
 from azure.cosmos.aio import CosmosClient as AioCosmosClient
@@ -20,6 +21,7 @@ from azure.cosmos.aio import CosmosClient as AioCosmosClient
 from agentstate_documents import Document, DocumentConflict, TableUnavailable, Write
 from agentstate_documents.model import MAX_KEY_LENGTH
 from agentstate_documents.tables.cosmosdb import AioCosmosDBTable, CosmosDBTable, cosmosdb_tables
+from agentstate_documents.tables.cosmosdb_clients import AwaitedCredential
 from agentstate_documents.testing.table_contract import Blocking, TableContract, read_all, writes
 from servers.cosmosdb.auth import KEY, TOKEN
 from servers.cosmosdb.control import CosmosServer
@@ -114,6 +116,16 @@ class TestRequests:
             "replace": 1,
         }
 
+    async def test_what_is_absent_keeps_nothing_from_being_deleted(
+        self, face: Any, partition: str, cosmosdb_server: CosmosServer
+    ) -> None:
+        """A batch that fails for an absent document is made up for one by one."""
+        await face.put(partition, writes(Document("a", b""), Document("b", b"")))
+        cosmosdb_server.clear()
+        await face.delete(partition, ["nothing", "a"])
+        assert cosmosdb_server.requests() == {"batch": 1, "delete": 2}
+        assert [d.sort for d in await read_all(face, partition)] == ["b"]
+
     async def test_the_fullest_put_fits_a_request(self, face: Any, partition: str) -> None:
         """Fifty documents with the longest keys, all escaped, and as many bytes as may be."""
         where = partition + '"' * (MAX_KEY_LENGTH - len(partition))
@@ -144,6 +156,15 @@ class TestRequests:
         monkeypatch.setattr(CosmosClientConnection, "last_response_headers", headers, raising=False)
         table.put(partition, writes(*(Document(f"{n}", b"") for n in range(5))))
         assert len(await read_all(Blocking(table), partition, limit=2)) == 5
+
+    async def test_an_empty_page_is_not_the_end(
+        self, face: Any, partition: str, cosmosdb_server: CosmosServer
+    ) -> None:
+        """The database may send nothing and still have more."""
+        await face.put(partition, writes(*(Document(f"{n}", b"") for n in range(4))))
+        cosmosdb_server.shorten_pages(2)
+        cosmosdb_server.empty_pages(3)
+        assert len(await read_all(face, partition, descending=True)) == 4
 
 
 class TestFailures:
@@ -382,6 +403,28 @@ class TestCredentials:
         for table in self.tables(cosmosdb_https_server, container):
             await table.put("p", writes(DOCUMENT))
             await table.close()
+
+    @pytest.mark.parametrize("error", [ClientAuthenticationError("log in first"), AzureError("x")])
+    async def test_a_credential_may_have_no_token(
+        self, cosmosdb_https_server: CosmosServer, error: Exception
+    ) -> None:
+        """What the credential says about it is in the error of the port, or its cause."""
+
+        class NoTokens(Tokens):
+            def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+                raise error
+
+        for table in self.tables(cosmosdb_https_server, ("d", "c"), credential=NoTokens()):
+            with pytest.raises(TableUnavailable, match=r"no token: log in first|AzureError") as e:
+                await table.setup()
+            assert e.value.__cause__ is error
+            await table.close()
+
+    async def test_closing_leaves_the_credential_open(self) -> None:
+        """The awaiting face closes its own side of a blocking credential, and no more."""
+        async with AwaitedCredential(Tokens()) as credential:
+            await credential.close()
+            assert (await credential.get_token("scope")).token == TOKEN
 
     async def test_azure_identity_may_be_missing(
         self, cosmosdb_https_server: CosmosServer, monkeypatch: pytest.MonkeyPatch
