@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from azure.core.credentials import AccessToken
@@ -175,13 +176,22 @@ class TestFailures:
         await face.put(partition, writes(Document("there", b"1")))
         cosmosdb_server.clear()
 
-    @pytest.mark.parametrize("status", [408, 429, 449, 503])
+    @pytest.mark.parametrize(
+        ("status", "substatus"),
+        [(408, 0), (429, 3200), (449, 0), (503, 0), (404, 1002), (410, 1002)],
+        ids=["timeout", "throttled", "contended", "no replica", "replica behind", "split"],
+    )
     async def test_a_busy_database_is_asked_again(
-        self, face: Any, partition: str, cosmosdb_server: CosmosServer, status: int
+        self,
+        face: Any,
+        partition: str,
+        cosmosdb_server: CosmosServer,
+        status: int,
+        substatus: int,
     ) -> None:
         """A put and a query get through after a refusal that passes."""
-        cosmosdb_server.inject(Fault("create", status=status))
-        cosmosdb_server.inject(Fault("query", status=status))
+        cosmosdb_server.inject(Fault("create", status=status, substatus=substatus))
+        cosmosdb_server.inject(Fault("query", status=status, substatus=substatus))
         await face.put(partition, writes(Document("new", b""), if_absent=True))
         assert len((await face.query(partition)).documents) == 2
         assert cosmosdb_server.requests()["create"] == 2
@@ -321,10 +331,14 @@ class TestExistence:
 class Tokens:
     """A blocking credential that hands out the server's token."""
 
+    threads: ClassVar[set[threading.Thread]] = set()
+
     def __init__(self) -> None:
         self.scopes: set[str] = set()
+        self.threads.add(threading.current_thread())
 
     def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+        self.threads.add(threading.current_thread())
         self.scopes.update(scopes)
         return AccessToken(TOKEN, int(time.time()) + 3600)
 
@@ -400,9 +414,13 @@ class TestCredentials:
         """With neither key nor credential it is `DefaultAzureCredential` that gives the token."""
         monkeypatch.delenv("COSMOSDB_KEY", raising=False)
         monkeypatch.setattr("azure.identity.DefaultAzureCredential", Tokens)
-        for table in self.tables(cosmosdb_https_server, container):
+        _, awaiting = tables = self.tables(cosmosdb_https_server, container)
+        for table in tables:
+            Tokens.threads.clear()
             await table.put("p", writes(DOCUMENT))
             await table.close()
+            # On the awaiting face neither the search for credentials nor a token blocks the loop.
+            assert (threading.main_thread() in Tokens.threads) is (table is not awaiting)
 
     @pytest.mark.parametrize("error", [ClientAuthenticationError("log in first"), AzureError("x")])
     async def test_a_credential_may_have_no_token(
