@@ -9,7 +9,7 @@ import contextlib
 import http.client
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -23,15 +23,17 @@ CHECKSUM = "x-amz-crc32"  # of the body as it was; a client checks it only where
 class Fault:
     """What happens to the next `times` requests of one operation.
 
-    `error` is answered instead of the database, with `status`; `unprocessed` is how many of the
-    last entries of a batch are left undone; `hang_up` cuts the connection `"before"` the request
-    reaches the database or `"after"` it was carried out.
+    `error` is answered instead of the database, with `status` and, for a cancelled transaction,
+    with `reasons`; `unprocessed` is how many of the last entries of a batch are left undone;
+    `hang_up` cuts the connection `"before"` the request reaches the database, `"after"` it was
+    carried out, or `"amid"` the reply.
     """
 
     operation: str
     times: int = 1
     error: str | None = None
     status: int = 400
+    reasons: Sequence[str] = ()
     unprocessed: int = 0
     hang_up: str | None = None
 
@@ -122,14 +124,16 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.send_header("content-length", str(len(reply)))
             self.end_headers()
+            if fault and fault.hang_up == "amid":
+                self.close_connection = True
+                reply = reply[: len(reply) // 2]
             self.wfile.write(reply)
 
         def _answer(
             self, operation: str, body: bytes, fault: Fault | None
         ) -> tuple[int, list[tuple[str, str]], bytes]:
             if fault and fault.error:
-                error = {"__type": f"com.amazonaws.dynamodb.v20120810#{fault.error}"}
-                return fault.status, [], json.dumps({**error, "message": "injected"}).encode()
+                return fault.status, [], _error(fault)
             if not (fault and fault.unprocessed):
                 return self._forward(body)
             request = json.loads(body)
@@ -160,6 +164,16 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             """Nothing is printed into the output of the tests."""
 
     return Handler
+
+
+def _error(fault: Fault) -> bytes:
+    error: dict[str, Any] = {
+        "__type": f"com.amazonaws.dynamodb.v20120810#{fault.error}",
+        "message": "injected",
+    }
+    if fault.reasons:
+        error["CancellationReasons"] = [{"Code": reason} for reason in fault.reasons]
+    return json.dumps(error).encode()
 
 
 def _set_aside(tables: dict[str, Any], count: int) -> dict[str, Any]:

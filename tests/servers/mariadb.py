@@ -21,13 +21,13 @@ def mariadbd() -> str | None:
 
 @contextlib.contextmanager
 def mariadb() -> Iterator[str]:
-    """The URL of an empty server, without a database name; its user `root` may do all."""
+    """The URL of a server without a database name; it has an empty one, `test`, and a `root`."""
     with tempfile.TemporaryDirectory(prefix="mariadb-") as name:
         folder = Path(name)
         port = free_port()
         options = ["--no-defaults", f"--datadir={folder / 'data'}", f"--user={_user()}"]
         method = "--auth-root-authentication-method=normal"
-        run(["mariadb-install-db", *options, method, "--skip-test-db"])
+        run(["mariadb-install-db", *options, method])
         command = [mariadbd() or "mariadbd", *options, "--bind-address=127.0.0.1"]
         command += [
             f"--port={port}",

