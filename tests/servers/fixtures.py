@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 
 from servers import dynamodb, mariadb, postgresql
+from servers.cosmosdb import control as cosmosdb
 from servers.faults import FaultProxy
 from servers.process import ServerDidNotStart
 
@@ -82,6 +83,31 @@ def fault_proxy(_fault_proxy: FaultProxy) -> FaultProxy:
     """The same DynamoDB behind a proxy without faults so far and with nothing written down."""
     _fault_proxy.reset()
     return _fault_proxy
+
+
+@pytest.fixture(scope="session")
+def _cosmosdb_server(servers: Servers) -> cosmosdb.CosmosServer:
+    return servers.start(cosmosdb.NAME, cosmosdb.cosmosdb(partitions=3))
+
+
+@pytest.fixture
+def cosmosdb_server(_cosmosdb_server: cosmosdb.CosmosServer) -> cosmosdb.CosmosServer:
+    """A Cosmos DB that all tests share, without faults so far and with nothing counted."""
+    _cosmosdb_server.clear()
+    return _cosmosdb_server
+
+
+@pytest.fixture(scope="session")
+def cosmosdb_https_server(
+    servers: Servers, tmp_path_factory: pytest.TempPathFactory
+) -> cosmosdb.CosmosServer:
+    """Another one behind HTTPS, without which the SDK sends no tokens."""
+    import trustme
+
+    path = tmp_path_factory.mktemp("cosmosdb") / "certificate.pem"
+    certificate = trustme.CA().issue_cert("127.0.0.1")
+    certificate.private_key_and_cert_chain_pem.write_to_path(path)
+    return servers.start(f"{cosmosdb.NAME}, HTTPS", cosmosdb.cosmosdb(1, certificate=path))
 
 
 @pytest.fixture(scope="session")

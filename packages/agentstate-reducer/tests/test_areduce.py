@@ -8,11 +8,12 @@ import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 from agentstate_reducer import Background, MessageReducer, ReducerConfig
-from agentstate_reducer._drivers import AsyncCallableError, run
+from agentstate_reducer._drivers import AsyncCallableError, Call, run
 
 user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
 
@@ -51,7 +52,9 @@ async def _remember(taken: list[Any], pruned: list[Any], namespace: Any) -> None
 
 async def test_async_callables_are_awaited() -> None:
     """An async function, a partial of one, an async __call__ and a lambda around one all run."""
-    hook, taken, late = AsyncHook(), [], []
+    hook = AsyncHook()
+    taken: list[Any] = []
+    late: list[Any] = []
     events: list[Any] = []
 
     async def on_reduce(event: Any) -> None:
@@ -79,6 +82,7 @@ async def test_async_callables_are_awaited() -> None:
         {"summarize_fn": _summarize},
         {"on_prune": [functools.partial(_remember, [])]},
         {"on_prune": [lambda p, n: None, AsyncHook()]},
+        {"on_prune": [AsyncMock()]},
         {"on_reduce": _summarize},
     ],
 )
@@ -142,7 +146,7 @@ def test_an_awaitable_that_is_no_coroutine_is_refused_too() -> None:
 def test_callables_that_nothing_awaits_must_be_plain(name: str) -> None:
     """An async keep, counter or factory is refused at construction, by name."""
     with pytest.raises(TypeError, match=f"{name} must be a plain function"):
-        MessageReducer(config=ReducerConfig(**{name: _summarize}))
+        MessageReducer(config=ReducerConfig(**{name: _summarize}))  # type: ignore[arg-type]
 
 
 async def test_sync_callables_run_in_a_worker_thread_with_the_callers_context() -> None:
@@ -161,7 +165,7 @@ async def test_sync_callables_run_in_a_worker_thread_with_the_callers_context() 
 
 
 async def test_code_of_the_user_that_decides_runs_in_a_worker_thread() -> None:
-    """keep and token_counter do not block the loop either."""
+    """Neither `keep` nor `token_counter` blocks the loop."""
     threads: set[int] = set()
 
     def note(message: Any) -> int:
@@ -191,7 +195,7 @@ async def test_with_nothing_to_call_nothing_leaves_the_loops_thread(
 
 async def test_a_failing_async_hook_is_isolated_and_its_messages_come_again() -> None:
     """As in reduce: logged, the others run, the messages wait."""
-    failing, taken = [True], []
+    failing, taken = [True], list[Any]()
 
     async def hook(pruned: list[Any], namespace: Any) -> None:
         if failing:
@@ -227,7 +231,7 @@ async def test_two_tasks_on_one_list_deliver_once() -> None:
 
 async def test_cancelled_while_a_hook_awaits_nothing_is_lost() -> None:
     """The hook is cancelled with the task, and gets the messages again."""
-    entered, taken = asyncio.Event(), []
+    entered, taken = asyncio.Event(), list[Any]()
 
     async def hook(pruned: list[Any], namespace: Any) -> None:
         if not entered.is_set():
@@ -261,15 +265,15 @@ async def test_cancelled_while_a_thread_is_in_a_hook_its_outcome_counts(fails: b
                 raise OSError
 
     pruner = reducer(hook)
-    executor = ThreadPoolExecutor(1)
+    executor, watcher = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     asyncio.get_running_loop().set_default_executor(executor)
     task = asyncio.create_task(pruner.areduce(chat("a", "b")))
-    while not entered.is_set():
-        await asyncio.sleep(0)
+    await asyncio.get_running_loop().run_in_executor(watcher, entered.wait)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     leave.set()
+    watcher.shutdown()
     await asyncio.to_thread(left.wait)  # the only worker: the hook is over when this runs
     await pruner.areduce(chat("b"))
     assert calls == ([["a"], ["a"]] if fails else [["a"]])
@@ -300,6 +304,7 @@ def test_a_thread_that_comes_too_late_does_not_call_the_hook() -> None:
     pruner = reducer(lambda pruned, namespace: calls.append(len(pruned)))
     steps = pruner._steps(chat("a", "b"))
     call = next(steps)
+    assert isinstance(call, Call)
     steps.close()
     assert not call.fn(*call.args)
     assert calls == []

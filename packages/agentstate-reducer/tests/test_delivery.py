@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstate_reducer import MessageReducer, ReducerConfig
+from agentstate_reducer._drivers import Call
 
 
 def chat(*ids: Any) -> list[dict[str, Any]]:
@@ -151,6 +152,14 @@ def test_two_hooks_are_served_independently() -> None:
     assert (bad.ids, good.ids) == ([["a", "b"]], [["a"], ["b"]])
 
 
+def test_what_was_delivered_is_known_to_one_reducer_alone() -> None:
+    """Two reducers in a row, as a state annotation and a saver, each deliver to the same hook."""
+    hook = Recorder()
+    for pruner in (reducer(hook), reducer(hook)):
+        pruner.reduce(chat("a", "b"))
+    assert hook.ids == [["a"], ["a"]]
+
+
 def test_messages_without_an_id_are_always_delivered() -> None:
     """Nothing tells an id-less message from its repetition, so it is delivered each time."""
     hook = Recorder()
@@ -280,7 +289,7 @@ def test_a_hook_may_reduce_with_its_own_reducer() -> None:
 
 
 def test_a_message_on_its_way_is_not_given_to_a_second_thread_and_comes_again_on_failure() -> None:
-    """While one thread is in the hook another leaves its messages alone; a failure is made up for."""
+    """While one thread is in the hook another leaves its messages alone, until it fails."""
     entered, leave = threading.Event(), threading.Event()
     seen: list[Any] = []
 
@@ -301,6 +310,24 @@ def test_a_message_on_its_way_is_not_given_to_a_second_thread_and_comes_again_on
     slow.join()
     pruner.reduce(chat("z"))
     assert seen == [["a"], ["a"]]
+
+
+def test_a_failure_that_another_thread_made_up_for_is_not_repeated() -> None:
+    """Between a hook's failure and the end of that reduction another may have delivered."""
+    hook = Recorder()
+    pruner = reducer(hook)
+    hook.failing = OSError()
+    steps = pruner._steps(chat("a", "z"))
+    call = next(steps)
+    assert isinstance(call, Call)
+    with pytest.raises(OSError):  # noqa: PT011 - its own
+        call.fn(*call.args)
+    error, hook.failing = hook.failing, None
+    pruner.reduce(chat("z"))
+    with pytest.raises(StopIteration):
+        steps.throw(error)
+    pruner.reduce(chat("z"))
+    assert hook.ids == [["a"]]
 
 
 def test_eight_threads_deliver_each_message_once() -> None:
@@ -326,7 +353,7 @@ def test_eight_threads_deliver_each_message_once() -> None:
 def test_any_pattern_of_failures_loses_nothing_and_repeats_nothing(
     failures: list[list[bool]],
 ) -> None:
-    """Three threads share a reducer whose hook fails at random: in the end each message came once."""
+    """Three threads share a reducer whose hook fails at random: each message comes once."""
     taken: Counter[tuple[Any, Any]] = Counter()
     lock, script = threading.Lock(), [f for run in zip(*failures, strict=False) for f in run]
 

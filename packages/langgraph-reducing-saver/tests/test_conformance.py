@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agentstate_reducer import MessageReducer
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.conformance import checkpointer_test, validate
+
+from agentstate_reducer import MessageReducer
 from langgraph_reducing_saver import ReducingSaver
 
 BASE = {"put", "put_writes", "get_tuple", "list", "delete_thread"}
@@ -19,9 +20,8 @@ CAPABILITIES = {
     "PostgresSaver": BASE | {"prune"},
     "AsyncPostgresSaver": BASE | {"prune"},
 }
-METHODS = (
-    "get_tuple put put_writes delete_thread delete_for_runs copy_thread prune get_next_version"
-).split()
+METHODS = ["get_tuple", "put", "put_writes", "delete_thread"]
+METHODS += ["delete_for_runs", "copy_thread", "prune", "get_next_version"]
 
 
 async def test_the_wrapper_is_what_the_inner_saver_is(inner: Any) -> None:

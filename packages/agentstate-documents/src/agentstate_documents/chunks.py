@@ -52,9 +52,30 @@ def store(partition: str, items: Sequence[Item], limits: Limits) -> Procedure[in
             for part in _parts(item, limits.max_body_bytes):
                 written += len(part.sort) + len(part.body)
                 yield from steps.put(partition, [Write(part)])
-    heads = [_head(item, item.sort in split, limits.max_body_bytes) for item in items]
-    yield from steps.put(partition, heads)
-    return written + sum(len(w.document.sort) + len(w.document.body) for w in heads)
+    commit = heads(items, limits)
+    yield from steps.put(partition, commit)
+    return written + sum(len(w.document.sort) + len(w.document.body) for w in commit)
+
+
+def heads(items: Sequence[Item], limits: Limits) -> list[Write]:
+    """The writes that commit the items."""
+    split = _whole_or_split(items, limits)
+    return [_head(item, item.sort in split, limits.max_body_bytes) for item in items]
+
+
+def part_sorts(body: bytes, parts: str) -> list[str]:
+    """The sorts of the parts a stored body lies in, none if it is whole.
+
+    Raises:
+        StoredFormatUnknown: A newer version wrote this.
+    """
+    placement = body[:1]
+    if placement == WHOLE:
+        return []
+    if placement != IN_PARTS:
+        raise StoredFormatUnknown(f"placement {placement.hex()} is unknown to this version")
+    digest, count = body[1:].decode().split(":")
+    return [_part_sort(parts, digest, n) for n in range(int(count))]
 
 
 def join(body: bytes, parts: str, documents: Mapping[str, Document]) -> bytes | None:
@@ -63,13 +84,10 @@ def join(body: bytes, parts: str, documents: Mapping[str, Document]) -> bytes | 
     Raises:
         StoredFormatUnknown: A newer version wrote this.
     """
-    placement = body[:1]
-    if placement == WHOLE:
+    sorts = part_sorts(body, parts)
+    if not sorts:
         return body[1:]
-    if placement != IN_PARTS:
-        raise StoredFormatUnknown(f"placement {placement.hex()} is unknown to this version")
-    digest, count = body[1:].decode().split(":")
-    found = [documents.get(_part_sort(parts, digest, n)) for n in range(int(count))]
+    found = [documents.get(sort) for sort in sorts]
     return b"".join(part.body for part in found if part) if all(found) else None
 
 

@@ -194,5 +194,5 @@ def _forget_all() -> None:
         pool._forget()  # noqa: SLF001 - likewise
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # pragma: no branch - missing on Windows
     os.register_at_fork(after_in_child=_forget_all)

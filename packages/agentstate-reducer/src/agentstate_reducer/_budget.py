@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import accumulate, compress
-from operator import mul, not_
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from ._window import Decision, Protection, protect, start_on_human, window
@@ -15,16 +13,15 @@ if TYPE_CHECKING:
 
 
 def decide_by_tokens(
-    exchanges: Exchanges, config: ReducerConfig, costs: list[int], target: int
+    exchanges: Exchanges, config: ReducerConfig, costs: list[int], over: int
 ) -> Decision:
-    """The decision for a list that costs more than the limit.
+    """The decision for a list that costs `over` more tokens than the target.
 
     Everything protected stays, then units from the newest backwards while they fit; the first
     that does not fit ends it. That is: the fewest oldest units leave that bring the rest down
-    to `target`.
+    to the target.
     """
     protection = protect(exchanges, config)
-    over = sum(costs) - target
     cascade = config.cascade_tool_messages
     drop = _drop_adjacent if exchanges.adjacent else _drop_units
     leaves, cut = drop(exchanges, protection, costs, over, cascade)
@@ -33,18 +30,21 @@ def decide_by_tokens(
     )
     if not config.start_on:
         return decision
-    left = sum(compress(costs, map(not_, decision.leaves)))
-    return start_on_human(decision, config, lambda i: left + costs[i] <= target)
+    room = sum(compress(costs, decision.leaves)) - over
+    return start_on_human(decision, config, lambda i: costs[i] <= room)
 
 
 def _drop_adjacent(
     exchanges: Exchanges, protection: Protection, costs: list[int], over: int, cascade: bool
 ) -> tuple[bytearray, int]:
-    """Units are contiguous: the cut is found in the running total of what may leave."""
+    """Units are contiguous: the cut is found from the newest message backwards."""
     letters = exchanges.reading.letters
     may = window(exchanges, protection, len(letters), cascade=cascade)
-    running = list(accumulate(map(mul, costs, may)))
-    cut = min(len(letters), bisect_left(running, over) + 1)
+    room = sum(compress(costs, may)) - over
+    cut = len(letters)
+    while cut and (not may[cut - 1] or costs[cut - 1] <= room):
+        cut -= 1
+        room -= may[cut] * costs[cut]
     while letters[cut : cut + 1] == "t":
         cut += 1
     return may[:cut] + bytes(len(letters) - cut), cut

@@ -131,7 +131,7 @@ class Ledger:
             given_up = 0
             if delivered:
                 self._confirm(keys)
-            elif claim.entries:
+            else:
                 given_up = self._wait(claim)
         if given_up:
             log.warning(

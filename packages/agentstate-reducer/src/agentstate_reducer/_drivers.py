@@ -42,9 +42,11 @@ def is_async(fn: Any) -> bool:
     """Whether calling `fn` gives something to await, in a partial or by its `__call__` as well."""
     while isinstance(fn, functools.partial):
         fn = fn.func
-    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(
-        getattr(type(fn), "__call__", None)  # noqa: B004 - the method, not whether there is one
-    )
+    if inspect.iscoroutinefunction(fn):
+        return True
+    # By its method, or by the mark that asyncio knows such a callable by.
+    method = getattr(type(fn), "__call__", None)  # noqa: B004 - the method itself is wanted
+    return inspect.iscoroutinefunction(method) or "_is_coroutine" in getattr(fn, "__dict__", ())
 
 
 def name_of(fn: Any) -> str:

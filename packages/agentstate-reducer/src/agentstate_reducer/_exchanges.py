@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import chain, compress
-from operator import attrgetter, itemgetter
+from itertools import chain, compress, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ._messages import (
@@ -19,12 +19,11 @@ from ._messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 _PLAIN = frozenset((str, type(None)))
 _RUNS = re.compile("t+")
 _EXCHANGES = re.compile("at+")
-_call_id = itemgetter("id")
 
 
 def mask(letters: str) -> bytes:
@@ -94,19 +93,22 @@ def read(messages: list[Any]) -> Reading:
 
 
 def _uniform_fields(messages: list[Any]) -> tuple[Iterable[Any], list[Any]]:
-    """(role words, contents) of messages that are all plain dicts or all LangChain's.
+    """(role words, contents) of messages that are all dicts or all LangChain's; else raises."""
+    if messages and not issubclass(type(messages[0]), dict):
+        if not all(map(_has_type_alone, set(map(type, messages)))) or any(map(_extra, messages)):
+            raise TypeError("a role may hide beside the type")
+        return map(attrgetter("type"), messages), _column(messages, "content")
+    words = _column(messages, "role")
+    if words and words[0] is None and words.count(None) == len(words):
+        words = _column(messages, "type")
+    return words, _column(messages, "content")
 
-    Raises when they are of another form.
-    """
-    classes = set(map(type, messages))
-    if classes == {dict}:
-        name = "role" if "role" in messages[0] else "type"
-        if name == "type" and "role" in set().union(*messages):
-            raise KeyError("role")
-        return map(itemgetter(name), messages), list(map(itemgetter("content"), messages))
-    if not all(map(_has_type_alone, classes)) or any(map(_extra, messages)):
-        raise TypeError("a role may hide beside the type")
-    return map(attrgetter("type"), messages), list(map(attrgetter("content"), messages))
+
+def _column(messages: list[Any], name: str) -> list[Any]:
+    """One field of messages that are all dicts, None where it is not there, or all objects."""
+    if messages and not issubclass(type(messages[0]), dict):
+        return list(map(attrgetter(name), messages))
+    return list(map(dict.get, messages, repeat(name)))
 
 
 _extra = attrgetter("__pydantic_extra__")  # where a model keeps fields that it does not declare
@@ -192,18 +194,17 @@ def _is_adjacent(reading: Reading) -> bool:
     letters, messages = reading.letters, reading.messages
     if not reading.uniform or "f" in letters:
         return False
+    if "t" not in letters:
+        return True
     runs = _RUNS.findall(letters)
     if letters.count("at") != len(runs):
         return False
-    getter: Callable[[str], Any] = (
-        itemgetter if messages and type(messages[0]) is dict else attrgetter
-    )
     callers = letters.replace("at", "Ct").encode().translate(_CALLERS)
     try:
-        calls = list(map(getter("tool_calls"), compress(messages, callers)))
-        asked = list(map(_call_id, chain.from_iterable(calls)))
+        calls = _column(list(compress(messages, callers)), "tool_calls")
+        asked = list(map(dict.get, chain.from_iterable(calls), repeat("id")))
         results = letters.encode().translate(_RESULTS)
-        said = list(map(getter("tool_call_id"), compress(messages, results)))
+        said = _column(list(compress(messages, results)), "tool_call_id")
         lengths = list(map(len, runs))
         if asked == said and lengths == list(map(len, calls)):
             return True
@@ -215,7 +216,8 @@ def _is_adjacent(reading: Reading) -> bool:
 def _answers_each_once(calls: list[Any], said: list[Any], lengths: list[int]) -> bool:
     begin = 0
     for made, length in zip(calls, lengths, strict=True):
-        asked, answers = set(map(_call_id, made)), set(said[begin : begin + length])
+        asked = {call.get("id") for call in made}
+        answers = set(said[begin : begin + length])
         if len(answers) != length or len(asked) != len(made) or not answers <= asked:
             return False
         begin += length

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._lineage import START, Lineage, continued, kept, read, start_at, written
 from ._messages import fingerprint, id_of
 from ._recent import Recent
 from ._summary import is_synthetic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_LISTS = 4_096
 _LAST_READ = ""  # in the place of a checkpoint id

@@ -214,12 +214,13 @@ def _remember_all(memory: Any, pruned: list[Any], namespace: Any) -> None:
 
 def _known_keys(memory: Any, scope: str) -> set[str]:
     known: set[str] = set()
-    for offset in range(0, 1 << 62, _PAGE_RECORDS):
+    offset = 0
+    while True:
         page = list(memory.list_records(scope=scope, limit=_PAGE_RECORDS, offset=offset))
         # The listing holds the scopes below as well; a memory's root stands in front of ours.
         known.update(
             record.metadata.get("agentstate_key") for record in page if record.scope.endswith(scope)
         )
+        offset += len(page)
         if len(page) < _PAGE_RECORDS:
-            break
-    return known
+            return known

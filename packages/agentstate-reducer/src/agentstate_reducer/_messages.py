@@ -56,7 +56,7 @@ def field(message: Any, name: str) -> Any:
     """The field of a dict or an object; None when it is not there or cannot be read."""
     try:
         if issubclass(type(message), dict):
-            return message.get(name)
+            return dict.get(message, name)
         return getattr(message, name, None)
     except Exception:
         return None

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import chain, compress, repeat
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any
 
+from ._exchanges import mask
 from ._messages import ASKING_BLOCKS, elements, field, legacy_call, text, unwrap
+
+if TYPE_CHECKING:
+    from ._exchanges import Reading
 
 _MAX_DEPTH = 32  # of nested content that is looked into; no provider accepts half of it
 # fmt: off
@@ -34,6 +40,8 @@ _NOT_CHARGED = frozenset(
     )
 )
 # fmt: on
+_ELSEWHERE = ("invalid_tool_calls", "additional_kwargs", "function_call")
+_AI = mask("a")
 _CALL_FIELDS = ("arguments", "args", "input")
 
 
@@ -52,7 +60,7 @@ class Parts:
             return
         self._any(content)
         if letter == "a":
-            self.texts += call_texts(message, content)
+            self.texts += _call_texts(message, content)
 
     def _any(self, value: Any) -> None:
         kind = type(value)
@@ -92,7 +100,7 @@ class Parts:
             self._any(value)
 
 
-def call_texts(message: Any, content: Any = None) -> list[str]:
+def _call_texts(message: Any, content: Any = None) -> list[str]:
     """Names and arguments of the calls that a message holds beside its content.
 
     A call that a block of the content names as well is left to the block.
@@ -107,7 +115,60 @@ def call_texts(message: Any, content: Any = None) -> list[str]:
     for call in beside:
         if text(field(call, "id")) not in named:
             texts += _call(call)
-    return texts if beside or named else _call(legacy_call(message))
+    if not beside and not named and (legacy := legacy_call(message)) is not None:
+        texts = _call(legacy)
+    return texts
+
+
+def texts_of_calls(reading: Reading) -> tuple[list[int], list[str]]:
+    """(indices, texts): the texts that a uniform reading's calls hold, and whose each one is."""
+    speaks = reading.letters.encode().translate(_AI)
+    ai = list(compress(reading.messages, speaks))
+    try:
+        calls = _only_calls(ai)
+        texts = _names_and_arguments(list(chain.from_iterable(calls)))
+    except Exception:  # calls of another form: they are looked into one by one
+        held = list(map(_call_texts, ai))
+        return _owners(speaks, held), list(chain.from_iterable(held))
+    return _owners(speaks, calls) * 2, texts
+
+
+def _owners(speaks: bytes, held: list[Any]) -> list[int]:
+    """The index of the ai message that holds each thing, as often as it holds things."""
+    if not any(held):
+        return []
+    at = compress(range(len(speaks)), speaks)
+    return list(chain.from_iterable(map(repeat, at, map(len, held))))
+
+
+def _only_calls(ai: list[Any]) -> list[Any]:
+    """The `tool_calls` of each message; raises when calls stand elsewhere as well."""
+    if {dict}.issuperset(map(type, ai)):
+        present = set().union(*ai)
+        places = [list(map(dict.get, ai, repeat(name))) for name in _ELSEWHERE if name in present]
+        made = list(map(dict.get, ai, repeat("tool_calls"))) if "tool_calls" in present else []
+    else:
+        places = [list(map(attrgetter(name), ai)) for name in _ELSEWHERE[:2]]
+        made = list(map(attrgetter("tool_calls"), ai))
+    if any(map(_holds_call, filter(None, chain.from_iterable(places)))):
+        raise TypeError("calls beside tool_calls")
+    return [calls or () for calls in made] if any(made) else []
+
+
+def _holds_call(value: Any) -> bool:
+    """Whether what stands elsewhere is a call; `additional_kwargs` hold other things as well."""
+    return not isinstance(value, dict) or "function_call" in value or "name" in value
+
+
+def _names_and_arguments(calls: list[Any]) -> list[str]:
+    """The names of calls of one common form, and then their arguments; raises for another form."""
+    form = "args"
+    if calls and "function" in calls[0]:
+        calls, form = list(map(itemgetter("function"), calls)), "arguments"
+    names, arguments = (list(map(itemgetter(key), calls)) for key in ("name", form))
+    if not {str}.issuperset(map(type, names)) or None in arguments:
+        raise TypeError("a call of another form")
+    return names + [a if type(a) is str else _written(a) for a in arguments]
 
 
 def _call(call: Any) -> list[str]:

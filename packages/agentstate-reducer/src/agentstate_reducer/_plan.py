@@ -123,6 +123,9 @@ class Plan:
         """(surviving, pruned): the same objects, in their order."""
         if self.leaves is None:
             return list(messages), []
+        first, end = self.leaves.index(1), self.leaves.rindex(1) + 1
+        if self.leaves.count(1) == end - first:
+            return messages[:first] + messages[end:], messages[first:end]
         stay = self.leaves.translate(_FLIP)
         return list(compress(messages, stay)), list(compress(messages, self.leaves))
 
@@ -190,7 +193,7 @@ def _decide(
     total = sum(costs)
     if total <= config.token_limit:
         return None, _share(total, config.token_limit)
-    decision = decide_by_tokens(Exchanges(rest), config, costs, config.token_target)
+    decision = decide_by_tokens(Exchanges(rest), config, costs, total - config.token_target)
     return decision, _share(total, config.token_limit)
 
 

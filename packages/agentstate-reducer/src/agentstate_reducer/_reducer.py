@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from time import perf_counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ._config import ReducerConfig
@@ -23,49 +21,16 @@ from ._drivers import (
     run,
 )
 from ._merge import merge_messages
-from ._messages import field as said_by
-from ._messages import id_of, role_of, text
+from ._messages import field, id_of, role_of, text
 from ._plan import Plan, make_plan
-from ._summary import Summaries, is_synthetic
+from ._result import Clock, ReduceEvent, ReducerResult
+from ._summary import Summaries, digests_of, is_synthetic
 from ._tokens import resolve_token_counter
 
 log = logging.getLogger("agentstate_reducer")
 
 FORCED_PRUNE_PRESSURE = 2
 """How many times over its limit a list may grow while `summarize_fn` fails."""
-
-
-@dataclass
-class ReducerResult:
-    """What one reduction came to. `surviving` is the list to go on with, `pruned` what left it.
-
-    `summary` is the text for `pruned`, None without `summarize_fn` or when nothing was summed up.
-    """
-
-    surviving: list[Any] = field(default_factory=list)
-    pruned: list[Any] = field(default_factory=list)
-    summary: str | None = None
-
-
-@dataclass(frozen=True)
-class ReduceEvent:
-    """What one reduction did, in numbers alone; durations in seconds.
-
-    `delivered` adds up the messages each hook took, earlier ones that had waited included.
-    `tokens_after` is what stayed, without a new summary; tokens are None in count mode.
-    """
-
-    namespace: Any
-    messages_before: int
-    messages_after: int
-    pruned: int
-    delivered: int
-    summarized: bool
-    tokens_before: int | None
-    tokens_after: int | None
-    plan_seconds: float
-    summary_seconds: float
-    hooks_seconds: float
 
 
 class MessageReducer:
@@ -196,7 +161,7 @@ class MessageReducer:
         if self._async is not None:
             yield Awaits(self._async)
         synthetic = _either(is_synthetic, is_summary)
-        clock = _Clock()
+        clock = Clock()
         plan = yield from self._plan(messages, synthetic)
         plan_seconds = clock.lap()
         result, plan = yield from self._split(plan, messages, synthetic)
@@ -239,11 +204,12 @@ class MessageReducer:
         if not plan.over_limit or self.config.summarize_fn is None:
             return ReducerResult(surviving, pruned), plan
         try:
-            summary = yield from self._summaries.summarize(pruned, synthetic)
+            digests = digests_of(pruned)
+            summary = yield from self._summaries.summarize(pruned, digests, synthetic)
             if self.config.inject_summary:
                 at = bisect_left(plan.surviving, plan.gap)
                 surviving[at:at] = self._summaries.block(
-                    summary, pruned, messages, plan.gap, synthetic
+                    summary, pruned, digests[-1], messages, plan.gap, synthetic
                 )
         except AsyncCallableError:
             raise
@@ -259,16 +225,6 @@ class MessageReducer:
             surviving = [m for i, m in enumerate(messages) if i not in leaving]
             return ReducerResult(surviving, [messages[i] for i in sorted(leaving)]), plan
         return ReducerResult(surviving, pruned, summary), plan
-
-
-class _Clock:
-    def __init__(self) -> None:
-        self._at = perf_counter()
-
-    def lap(self) -> float:
-        """Seconds since the last call."""
-        before, self._at = self._at, perf_counter()
-        return self._at - before
 
 
 def _listed(existing: Iterable[Any] | None, new: Iterable[Any] | None) -> list[Any]:
@@ -291,7 +247,7 @@ def _checked(name: str, messages: Iterable[Any] | None) -> Iterable[Any]:
 
 
 def _says_role(message: Any) -> bool:
-    said = text(said_by(message, "role")) or text(said_by(message, "type"))
+    said = text(field(message, "role")) or text(field(message, "type"))
     return bool(said) or role_of(message) != "u"
 
 

@@ -9,10 +9,12 @@ unreadable for ever, since removing an unknown id raises.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._messages import fingerprint, id_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_NOTED = 2000
 """Pruned messages noted per checkpoint, the newest; about 80 kB of metadata at the most."""

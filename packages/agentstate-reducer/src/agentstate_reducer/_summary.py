@@ -71,18 +71,20 @@ class Summaries:
         self._texts: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
 
-    def summarize(self, pruned: list[Any], is_summary: Callable[[Any], bool]) -> Steps[str]:
+    def summarize(
+        self, pruned: list[Any], digests: list[str], is_summary: Callable[[Any], bool]
+    ) -> Steps[str]:
         """The text for these messages: remembered, or made from what is remembered and the rest.
 
         Raises what `summarize_fn` or the factory raises, `ValueError` when the answer is no text.
         """
-        digests = _digests(pruned)
         known, remembered = self._longest(digests)
         if remembered is not None and known == len(pruned):
             return remembered
         given = pruned[known:]
         if remembered is not None:
-            given = [*self.block(remembered, pruned[:known], pruned, known, is_summary), *given]
+            covered, digest = pruned[:known], digests[known - 1]
+            given[:0] = self.block(remembered, covered, digest, pruned, known, is_summary)
         made = yield Call(self._summarize, (given,))  # type: ignore[arg-type]
         if not isinstance(made, str) or not made.strip():
             raise RefusedError(f"summarize_fn must return text, got {type(made).__name__}")
@@ -93,15 +95,18 @@ class Summaries:
         self,
         summary: str,
         pruned: list[Any],
+        digest: str,
         messages: list[Any],
         gap: int,
         is_summary: Callable[[Any], bool],
     ) -> list[Any]:
-        """The factory's messages for the text, shaped like `messages` around index `gap`."""
+        """The factory's messages for the text, shaped like `messages` around index `gap`.
+
+        `digest` is that of the messages it sums up, `pruned`, and gives the block its ids.
+        """
         made = self._factory(summary, sum(not is_summary(message) for message in pruned))
         if not isinstance(made, (list, tuple)) or not all(map(_is_message, made)):
             raise RefusedError("summary_message_factory must return a list of messages")
-        digest = _digests(pruned)[-1]
         near = sorted(range(len(messages)), key=lambda i: (is_summary(messages[i]), abs(i - gap)))
         neighbours = [messages[i] for i in near]
         return [_shaped(m, neighbours, _id(digest, k)) for k, m in enumerate(made)]
@@ -122,8 +127,8 @@ class Summaries:
                 self._texts.popitem(last=False)
 
 
-def _digests(messages: list[Any]) -> list[str]:
-    """A digest of the sequence up to each message."""
+def digests_of(messages: list[Any]) -> list[str]:
+    """What tells the sequence up to each message from any other, in every process."""
     running, digests = hashlib.blake2b(digest_size=16), []
     for message in messages:
         named = repr((id_of(message), fingerprint(message)))
@@ -190,21 +195,30 @@ def _emptied(value: Any) -> Any:
 
 
 def _as_dict(made: Any, role: str, models: list[dict[str, Any]], key: str) -> dict[str, Any]:
-    """A dict with the role word, and the form of content, that the first fitting model has."""
-    name, word = _role_field(made) or ("role", "")
-    for model_name, model_word in filter(None, map(_role_field, models)):
-        if role_of({"role": model_word}) == role:
-            name, word = model_name, model_word
-            break
-        if model_word.lower() in _OTHER_SIDE.get(role, {}):
-            name, word = model_name, _OTHER_SIDE[role][model_word.lower()]
-            break
+    """A dict that says its role, and writes its content, as the first fitting model does."""
     body = dict(made) if isinstance(made, dict) else {"content": field(made, "content")}
-    for replaced in ("role", "type", "id"):
-        body.pop(replaced, None)
+    said = _role_field(made)
+    if said is not None:
+        body = {name: value for name, value in body.items() if name not in ("role", "type")}
+        name, word = _said_like(models, role, said)
+        body = {name: word, **body}
     if isinstance(body.get("content"), str) and any(map(_has_untyped_blocks, models[:1])):
         body["content"] = [{"text": body["content"]}]
-    return {name: word, **body, "id": key} if word else {**body, "id": key}
+    return {**body, "id": key}
+
+
+def _said_like(
+    models: list[dict[str, Any]], role: str, otherwise: tuple[str, str]
+) -> tuple[str, str]:
+    """(field, word) for the role in a list of such models."""
+    known = [said for said in map(_role_field, models) if said is not None]
+    for name, word in known:
+        if role_of({"role": word}) == role:
+            return name, word
+    for name, word in known:
+        if word.lower() in _OTHER_SIDE.get(role, {}):
+            return name, _OTHER_SIDE[role][word.lower()]
+    return (known[0][0], otherwise[1]) if known else otherwise
 
 
 def _role_field(message: Any) -> tuple[str, str] | None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import compress, count
-from operator import attrgetter, index
-from typing import Any, Protocol
+from operator import index
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ._exchanges import Reading, mask
 from ._messages import role_of
-from ._parts import Parts, call_texts
+from ._parts import Parts, texts_of_calls
+
+if TYPE_CHECKING:
+    from ._exchanges import Reading
 
 MESSAGE_TOKENS = 4
 """Charged per message for its role and separators, as OpenAI documents for its chat format."""
@@ -28,11 +29,6 @@ MEMO_CHARACTERS = 16_000_000
 """Bound of the texts that the memo keeps alive, in characters over all reducers."""
 
 _WIDE = re.compile("[\u2e80-\U0010ffff]+")  # CJK and what lies above it: about a token each
-_CALLING_KEYS = frozenset(
-    ("tool_calls", "invalid_tool_calls", "function_call", "additional_kwargs")
-)
-_calling_fields = attrgetter("tool_calls", "invalid_tool_calls", "additional_kwargs")
-_AI = mask("a")
 
 
 _Encode = Callable[[str], list[int]]
@@ -93,58 +89,36 @@ class BuiltIn:
 
     def __call__(self, message: Any) -> int:
         """The tokens of one message of any shape."""
-        return self._cost(Parts(message, role_of(message)))
+        return _cost(Parts(message, role_of(message)))
 
     def costs(self, reading: Reading) -> list[int]:
-        """The tokens of each message; texts of a uniform list are counted at the speed of C."""
+        """The tokens of each message; those of a uniform list are counted at the speed of C."""
         if not reading.uniform:
-            parts = map(Parts, reading.messages, reading.letters)
-            return list(map(self._cost, parts))
-        texts = [content or "" for content in reading.contents]
-        costs = _costs_of_texts(texts)
-        for i, message in _calling(reading):
-            more = call_texts(message)
-            if more:
-                costs[i] = _cost_of_texts([texts[i], *more])
-        return costs
-
-    def _cost(self, parts: Parts) -> int:
-        return _cost_of_texts(parts.texts) + parts.media * MEDIA_TOKENS
+            return list(map(_cost, map(Parts, reading.messages, reading.letters)))
+        contents = reading.contents
+        weights = _weights([c or "" for c in contents] if None in contents else contents)
+        owners, texts = texts_of_calls(reading)
+        for i, weight in zip(owners, _weights(texts), strict=True):
+            weights[i] += weight
+        return [(weight >> 2) + MESSAGE_TOKENS for weight in weights]
 
 
-def _calling(reading: Reading) -> Iterable[tuple[int, Any]]:
-    """The ai messages of a uniform reading that may hold calls beside their content."""
-    speaks = reading.letters.encode().translate(_AI)
-    ai = list(compress(reading.messages, speaks))
-    holds: Iterable[Any] = speaks
-    if {dict}.issuperset(map(type, ai)):
-        holds = [not _CALLING_KEYS.isdisjoint(message) for message in ai]
-    else:
-        with suppress(Exception):  # a class of its own: its messages are looked into one by one
-            holds = list(map(any, map(_calling_fields, ai)))
-    return compress(zip(compress(count(), speaks), ai, strict=True), holds)
+def _cost(parts: Parts) -> int:
+    quarters = sum(_weights(parts.texts)) >> 2
+    return quarters + MESSAGE_TOKENS + parts.media * MEDIA_TOKENS
 
 
-# -- what texts cost ------------------------------------------------------------------------------
-
-
-def _costs_of_texts(texts: list[str]) -> list[int]:
-    if (encode := vocabulary.encode()) is not None:
-        return [n + MESSAGE_TOKENS for n in _memo.counts(texts, encode)]
-    if all(map(str.isascii, texts)):
-        return [(n >> 2) + MESSAGE_TOKENS for n in map(len, texts)]
-    return [_cost_of_texts([text]) for text in texts]
-
-
-def _cost_of_texts(texts: list[str]) -> int:
-    if (encode := vocabulary.encode()) is not None:
-        return sum(_memo.counts(texts, encode)) + MESSAGE_TOKENS
-    wide = sum(_wide(text) for text in texts if not text.isascii())
-    return MESSAGE_TOKENS + (sum(map(len, texts)) - wide) // 4 + wide
-
-
-def _wide(text: str) -> int:
-    return sum(map(len, _WIDE.findall(text)))
+def _weights(texts: list[str]) -> list[int]:
+    """What each text costs in quarters of a token, so that texts add up before they are rounded."""
+    encode = vocabulary.encode()
+    if encode is not None:
+        return [tokens << 2 for tokens in _memo.counts(texts, encode)]
+    lengths = list(map(len, texts))
+    if not all(map(str.isascii, texts)):
+        for i, text in enumerate(texts):
+            if not text.isascii():
+                lengths[i] += 3 * sum(map(len, _WIDE.findall(text)))
+    return lengths
 
 
 class _Memo:

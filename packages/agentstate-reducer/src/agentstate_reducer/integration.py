@@ -13,17 +13,40 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
 from ._histories import Histories, Place
-from ._lineage import scope_of
+from ._lineage import START, Lineage, continued, kept, read, scope_of, written
+from ._messages import fingerprint, id_of
 from ._recent import Recent
 from ._reducer import MessageReducer
 from ._stale import kept_note, note_of, without_pruned
+from ._summary import is_synthetic
 
-__all__ = ["METADATA_KEY", "CheckpointReduction", "arun", "message_keys", "run"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "METADATA_KEY",
+    "START",
+    "AsyncCallableError",
+    "CheckpointReduction",
+    "Lineage",
+    "Recent",
+    "arun",
+    "continued",
+    "describe",
+    "fingerprint",
+    "id_of",
+    "is_synthetic",
+    "kept",
+    "message_keys",
+    "read",
+    "run",
+    "scope_of",
+    "written",
+]
 
 METADATA_KEY = "agentstate"
 """Where the metadata of a checkpoint says what its put pruned."""
@@ -146,7 +169,7 @@ class CheckpointReduction:
     ) -> Steps[tuple[list[Any], dict[str, Any]]]:
         """Return what survives, `messages` itself if all do, and what to note."""
         trace = self._histories.trace(place, messages, noted)
-        result = yield from self.reducer._steps(
+        result = yield from self.reducer._steps(  # noqa: SLF001 - made for this module
             messages, namespace, keys=trace.key if trace else None
         )
         pruned = _indices(messages, result.pruned)

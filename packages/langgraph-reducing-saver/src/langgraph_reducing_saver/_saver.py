@@ -7,15 +7,15 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from agentstate_reducer.integration import CheckpointReduction, arun, message_keys, run
 from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from agentstate_reducer.integration import CheckpointReduction, arun, message_keys, run
 
 if TYPE_CHECKING:
     import builtins
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from agentstate_reducer import MessageReducer
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import (
         ChannelVersions,
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         DeltaChannelHistory,
     )
     from langgraph.checkpoint.serde.base import SerializerProtocol
+
+    from agentstate_reducer import MessageReducer
 
 _ALWAYS_OURS = {"config_specs", "serde", "with_allowlist"}
 """What the base class answers for itself: never left to it, or the inner saver's is lost."""
@@ -51,7 +53,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         ValueError: `inner` was given another reducer, or reduces other channels.
     """
 
-    def __new__(
+    def __new__(  # noqa: PYI034 - Python 3.10 has no Self
         cls, inner: BaseCheckpointSaver[Any], *_args: Any, **_kwargs: Any
     ) -> ReducingSaver:
         if not isinstance(inner, BaseCheckpointSaver):
@@ -59,7 +61,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
                 f"inner must be a BaseCheckpointSaver, not {inner!r}; "
                 "a saver from from_conn_string() has to be opened first (`with ... as inner`)"
             )
-        return super().__new__(_shaped(cls, type(inner)))
+        return _blank(cls, type(inner))
 
     def __init__(
         self,
@@ -220,7 +222,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
     def serde(self) -> SerializerProtocol:  # type: ignore[override]
         return self.inner.serde
 
-    def __enter__(self) -> ReducingSaver:
+    def __enter__(self) -> ReducingSaver:  # noqa: PYI034
         """Enter the inner saver if it is a context manager."""
         if hasattr(self.inner, "__enter__"):
             self.inner.__enter__()
@@ -232,11 +234,11 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool | None:
-        if hasattr(self.inner, "__exit__"):
-            return self.inner.__exit__(kind, error, trace)
-        return None
+        leave: Any = getattr(self.inner, "__exit__", None)
+        left: bool | None = leave(kind, error, trace) if leave else None
+        return left
 
-    async def __aenter__(self) -> ReducingSaver:
+    async def __aenter__(self) -> ReducingSaver:  # noqa: PYI034
         """Enter the inner saver if it is an async context manager."""
         if hasattr(self.inner, "__aenter__"):
             await self.inner.__aenter__()
@@ -248,9 +250,9 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool | None:
-        if hasattr(self.inner, "__aexit__"):
-            return await self.inner.__aexit__(kind, error, trace)
-        return None
+        leave: Any = getattr(self.inner, "__aexit__", None)
+        left: bool | None = await leave(kind, error, trace) if leave else None
+        return left
 
 
 def _reduced_by_inner(
@@ -269,7 +271,7 @@ def _reduced_by_inner(
 
 
 @functools.cache
-def _shaped(cls: type[ReducingSaver], inner: type[BaseCheckpointSaver[Any]]) -> Any:
+def _shaped(cls: type[Any], inner: type[Any]) -> type[Any]:
     """A subclass without the methods that `inner` leaves to the base class.
 
     LangGraph's conformance kit and its platform look at the class to learn what a checkpointer
@@ -287,7 +289,7 @@ def _shaped(cls: type[ReducingSaver], inner: type[BaseCheckpointSaver[Any]]) -> 
     return type(cls.__name__, (cls,), names | lacking)
 
 
-def _blank(cls: type[ReducingSaver], inner: type[BaseCheckpointSaver[Any]]) -> ReducingSaver:
-    """An instance to be filled by a copy or an unpickling."""
-    blank: ReducingSaver = object.__new__(_shaped(cls, inner))
+def _blank(cls: type[Any], inner: type[Any]) -> ReducingSaver:
+    """An instance over such an inner saver, still to be filled."""
+    blank: ReducingSaver = object.__new__(_shaped(cls, inner))  # type: ignore[arg-type]
     return blank

@@ -1,0 +1,162 @@
+"""What is stored of a flow, and every request for it.
+
+A flow is a partition with two items: its state, and what waits for feedback. Each is a
+record in which the user's state is one member, so no key of it is ever taken for one of
+ours. An item keeps its sort for good and is replaced as a whole; one too large for a
+document lies in parts, and those of the item it replaced are removed afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentstate_documents import chunks, envelope, keys, steps
+from agentstate_documents.errors import DocumentError, StoredFormatUnknown
+from agentstate_documents.flow_codec import dump, load
+from agentstate_documents.steps import Emit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from agentstate_documents.model import Document, Limits
+    from agentstate_documents.steps import Procedure, Stream
+
+# No encoded namespace of a checkpoint begins like this, so one table may hold both.
+FLOW = '"flow'
+STATE, WAITING = FLOW + keys.END + "state", FLOW + keys.END + "waiting"
+
+FORMAT = 1
+
+# A reader may meet a head whose parts were just replaced; the next look finds the new one.
+READ_ATTEMPTS = 5
+
+Record = dict[str, Any]
+"""`flow` (its id), `method`, `saved_at`, `state`, `lists` (what the reduction noted), and in
+what waits for feedback `context`. `format` is added here."""
+
+Heads = dict[str, "Document | None"]
+"""The documents under the sorts of items, as far as they are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFlow:
+    """A flow in a listing; `waiting` says whether it waits for feedback."""
+
+    flow_uuid: str
+    method_name: str
+    saved_at: datetime
+    waiting: bool
+
+
+def put_records(
+    flow: str,
+    records: Mapping[str, Record],
+    known: Heads,
+    limits: Limits,
+    expires_at: int | None,
+) -> Procedure[Heads]:
+    """The records are stored under their sorts, in one step for whoever reads them.
+
+    What they replace is looked up unless `known` has it. Returns the heads that are there now.
+    """
+    partition = keys.encode_partition(flow)
+    unknown = [sort for sort in records if sort not in known]
+    found = yield from steps.get(partition, unknown)
+    replaced = {**known, **dict(zip(unknown, found, strict=True))}
+    items = [
+        chunks.Item(sort, _parts(sort), _packed(record), expires_at)
+        for sort, record in records.items()
+    ]
+    yield from chunks.store(partition, items, limits)
+    heads: Heads = {write.document.sort: write.document for write in chunks.heads(items, limits)}
+    needed = _part_sorts(heads)
+    yield from steps.delete(partition, [s for s in _part_sorts(replaced) if s not in needed])
+    return heads
+
+
+def read_record(flow: str, sort: str, now: float) -> Procedure[tuple[Record | None, Heads]]:
+    """The record and its head; no record where there is none or it has expired at `now`.
+
+    Raises:
+        StoredFormatUnknown: A later version wrote it.
+        DocumentError: It is damaged: a part is missing, and stays so.
+    """
+    return (yield from _read(keys.encode_partition(flow), sort, now))
+
+
+def delete_record(flow: str, sort: str) -> Procedure[None]:
+    """The item is gone, with its parts, whoever wrote them."""
+    yield from _delete(keys.encode_partition(flow), sort)
+
+
+def delete_flow(flow: str) -> Procedure[None]:
+    """Nothing of the flow is left."""
+    yield from _delete(keys.encode_partition(flow), FLOW)
+
+
+def list_flows(now: float) -> Stream[StoredFlow]:
+    """Every flow that has not expired at `now`. Reads the whole table."""
+    for partition in (yield from steps.partitions()):
+        record, _ = yield from _read(partition, STATE, now)
+        if record is not None:
+            waits, _ = yield from _read(partition, WAITING, now)
+            yield Emit(
+                StoredFlow(record["flow"], record["method"], record["saved_at"], waits is not None)
+            )
+
+
+def _read(partition: str, sort: str, now: float) -> Procedure[tuple[Record | None, Heads]]:
+    for _ in range(READ_ATTEMPTS):
+        documents = yield from _below(partition, sort)
+        head = documents.get(sort)
+        if head is None or (head.expires_at is not None and head.expires_at <= now):
+            return None, {sort: head}
+        packed = chunks.join(head.body, _parts(sort), documents)
+        if packed is not None:
+            return _record(packed), {sort: head}
+    raise DocumentError(f"a part of the item {sort!r} in partition {partition!r} is missing")
+
+
+def _delete(partition: str, name: str) -> Procedure[None]:
+    documents = yield from _below(partition, name)
+    # Heads before parts: who reads meanwhile finds the item, or none.
+    yield from steps.delete(partition, sorted(documents, key=len))
+
+
+def _below(partition: str, name: str) -> Procedure[dict[str, Document]]:
+    """The document of this name and all whose names go on from it."""
+    documents: dict[str, Document] = {}
+    cursor = None
+    while True:
+        page = yield from steps.page(partition, low=name, high=name + keys.AFTER_END, cursor=cursor)
+        documents.update((document.sort, document) for document in page.documents)
+        cursor = page.cursor
+        if cursor is None:
+            return documents
+
+
+def _parts(sort: str) -> str:
+    return sort + keys.END
+
+
+def _part_sorts(heads: Heads) -> list[str]:
+    return [
+        part
+        for sort, head in heads.items()
+        if head is not None
+        for part in chunks.part_sorts(head.body, _parts(sort))
+    ]
+
+
+def _packed(record: Record) -> bytes:
+    return envelope.pack([("json", dump({"format": FORMAT, **record}))])
+
+
+def _record(packed: bytes) -> Record:
+    ((_, data),) = envelope.unpack(packed)
+    record: Record = load(data)
+    if record["format"] != FORMAT:
+        raise StoredFormatUnknown(f"flow format {record['format']} is unknown to this version")
+    return record

@@ -1,0 +1,227 @@
+"""Azure Cosmos DB for NoSQL: a blocking and an awaiting table over the two faces of its SDK.
+
+The SDK is not imported before the first request.
+
+The container has the partition key `/p`, one indexed property, and TTL switched on without a
+default. A partition holds at most 20 GB.
+
+Reads are as strong as the account's consistency. Under Session, the default, a client sees what
+it wrote itself; for several processes, or both faces, to see each other's writes at once the
+account needs Strong, or Bounded staleness within one region.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT
+from agentstate_documents.tables.cosmosdb_clients import (
+    NO_ENDPOINT,
+    Account,
+    AwaitingClient,
+    BlockingClient,
+)
+from agentstate_documents.tables.cosmosdb_requests import LIMITS, Requests
+from agentstate_documents.tables.threaded import Threaded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentstate_documents.model import Document, Limits, Page, Write
+    from agentstate_documents.port import AsyncDocumentTable, DocumentTable
+
+_NAME = re.compile(r"[^/\\?#]{1,255}(?<! )")
+
+
+def cosmosdb_tables(
+    database_name: str,
+    container_name: str,
+    *,
+    endpoint: str | None = None,
+    key: str | None = None,
+    credential: Any = None,
+    client: Any = None,
+    async_client: Any = None,
+    create: bool = True,
+) -> tuple[DocumentTable, AsyncDocumentTable]:
+    """The same table for blocking and for awaiting callers.
+
+    Where only a blocking client is given, the second asks through it, in a thread.
+    """
+    if not (client or async_client or _account(endpoint, key, credential).endpoint):
+        raise ValueError(NO_ENDPOINT)
+    names = database_name, container_name
+    options: dict[str, Any] = {"endpoint": endpoint, "key": key, "credential": credential}
+    table = CosmosDBTable(*names, client=client, create=create, **options)
+    if client is not None and async_client is None:
+        return table, Threaded(table)
+    return table, AioCosmosDBTable(*names, client=async_client, create=create, **options)
+
+
+class CosmosDBTable:
+    """Documents in a Cosmos DB container, blocking.
+
+    `client` is an `azure.cosmos.CosmosClient`. Without one, `endpoint` (else COSMOSDB_ENDPOINT)
+    says where, and `key` (else COSMOSDB_KEY) or `credential` with which right; with neither,
+    `DefaultAzureCredential` decides.
+    """
+
+    limits: Limits = LIMITS
+
+    def __init__(
+        self,
+        database_name: str,
+        container_name: str,
+        *,
+        endpoint: str | None = None,
+        key: str | None = None,
+        credential: Any = None,
+        client: Any = None,
+        create: bool = True,
+    ) -> None:
+        self._requests = _requests(database_name, container_name, create)
+        self._client = BlockingClient(
+            _account(endpoint, key, credential),
+            _checked_client(client, "azure.cosmos"),
+            database_name,
+            container_name,
+        )
+
+    def setup(self) -> None:
+        """The table exists and is usable."""
+        self._client.run(self._requests.setup())
+
+    def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
+        """The documents with these sorts, in their order."""
+        return self._client.run(self._requests.get(partition, sorts))
+
+    def put(self, partition: str, writes: Sequence[Write]) -> None:
+        """All of `writes` are stored, or none is."""
+        self._client.run(self._requests.put(partition, writes))
+
+    def query(
+        self,
+        partition: str,
+        *,
+        low: str = FIRST_SORT,
+        high: str = AFTER_LAST_SORT,
+        descending: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page:
+        """A page of the documents with `low <= sort < high`."""
+        return self._client.run(
+            self._requests.query(
+                partition, low, high, descending=descending, limit=limit, cursor=cursor
+            )
+        )
+
+    def delete(self, partition: str, sorts: Sequence[str]) -> None:
+        """No document with one of these sorts is there any more."""
+        self._client.run(self._requests.delete(partition, sorts))
+
+    def partitions(self) -> Sequence[str]:
+        """Every partition that holds a document."""
+        return self._client.run(self._requests.partitions())
+
+    def close(self) -> None:
+        """The client is closed if the table opened it."""
+        self._client.close()
+
+
+class AioCosmosDBTable:
+    """Documents in a Cosmos DB container, awaiting.
+
+    `client` is an open `azure.cosmos.aio.CosmosClient` of the event loop it is used in. Without
+    one the account is found as for `CosmosDBTable`, and every event loop has a client of its
+    own, which is closed with the loop at the latest. A blocking `credential` serves here too.
+    """
+
+    limits: Limits = LIMITS
+
+    def __init__(
+        self,
+        database_name: str,
+        container_name: str,
+        *,
+        endpoint: str | None = None,
+        key: str | None = None,
+        credential: Any = None,
+        client: Any = None,
+        create: bool = True,
+    ) -> None:
+        self._requests = _requests(database_name, container_name, create)
+        self._client = AwaitingClient(
+            _account(endpoint, key, credential),
+            _checked_client(client, "azure.cosmos.aio"),
+            database_name,
+            container_name,
+        )
+
+    async def setup(self) -> None:
+        """The table exists and is usable."""
+        await self._client.run(self._requests.setup())
+
+    async def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
+        """The documents with these sorts, in their order."""
+        return await self._client.run(self._requests.get(partition, sorts))
+
+    async def put(self, partition: str, writes: Sequence[Write]) -> None:
+        """All of `writes` are stored, or none is."""
+        await self._client.run(self._requests.put(partition, writes))
+
+    async def query(
+        self,
+        partition: str,
+        *,
+        low: str = FIRST_SORT,
+        high: str = AFTER_LAST_SORT,
+        descending: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page:
+        """A page of the documents with `low <= sort < high`."""
+        return await self._client.run(
+            self._requests.query(
+                partition, low, high, descending=descending, limit=limit, cursor=cursor
+            )
+        )
+
+    async def delete(self, partition: str, sorts: Sequence[str]) -> None:
+        """No document with one of these sorts is there any more."""
+        await self._client.run(self._requests.delete(partition, sorts))
+
+    async def partitions(self) -> Sequence[str]:
+        """Every partition that holds a document."""
+        return await self._client.run(self._requests.partitions())
+
+    async def close(self) -> None:
+        """The client of this event loop is closed if the table opened it."""
+        await self._client.close()
+
+
+def _requests(database_name: str, container_name: str, create: bool) -> Requests:
+    for name, value in (("database_name", database_name), ("container_name", container_name)):
+        if not _NAME.fullmatch(value):
+            raise ValueError(f"{name} must be 1 to 255 characters without / \\ ? #, not {value!r}")
+    return Requests(database_name, container_name, create)
+
+
+def _account(endpoint: str | None, key: str | None, credential: Any) -> Account:
+    if key is not None and credential is not None:
+        raise ValueError("key and credential were both given; one of them opens the account")
+    if credential is None:
+        key = key or os.environ.get("COSMOSDB_KEY")
+    return Account(endpoint or os.environ.get("COSMOSDB_ENDPOINT"), key, credential)
+
+
+def _checked_client(client: Any, module: str) -> Any:
+    """The client, which must be of the face that will use it, or None."""
+    of_aio = type(client).__module__.startswith("azure.cosmos.aio")
+    if client is not None and of_aio is not module.endswith(".aio"):
+        raise TypeError(
+            f"client must be a CosmosClient of {module}, not of {type(client).__module__}"
+        )
+    return client

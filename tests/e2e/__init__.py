@@ -1,0 +1,1 @@
+"""One story for every framework and every database."""

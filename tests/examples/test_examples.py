@@ -1,0 +1,50 @@
+"""The examples do what they say."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., list[str]]:
+    """The lines an example prints when it is run as a script."""
+
+    def run(name: str, *arguments: str) -> list[str]:
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def test_threads_and_memories_share_a_postgresql_database(
+    postgresql_url: str, printed: Callable[..., list[str]]
+) -> None:
+    """Each message of both runs is in the thread or in the memory of its user."""
+    for run in (1, 2):
+        lines = printed("langgraph_postgres.py", postgresql_url)
+        assert [line.split(":")[0] for line in lines] == ["alice", "bob"]
+        for line in lines:
+            stored, remembered = (int(word) for word in line.split() if word.isdigit())
+            assert stored <= 20
+            assert stored + remembered == 30 * run
+
+
+# LangMem 0.0.30 imports names that LangGraph has moved since.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:langmem")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:trustcall")
+def test_langmem_extracts_from_what_left_the_window(printed: Callable[..., list[str]]) -> None:
+    """Behind `Background`, each user's likes under that user and nobody else's."""
+    assert printed("langmem_pairing.py") == [
+        "alice ['likes cats', 'likes talking', 'likes tea']",
+        "bob ['likes maps', 'likes rain', 'likes talking']",
+    ]
