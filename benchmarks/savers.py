@@ -91,7 +91,7 @@ def play(chat: str, requirements: tuple[str, ...], proxy: FaultProxy, turns: int
 @contextmanager
 def talking(command: list[str], proxy: FaultProxy) -> Iterator[Callable[[], None]]:
     """A chat that takes a turn each time it is told to."""
-    environment = {**os.environ, **AWS_ENVIRONMENT, "AWS_ENDPOINT_URL": proxy.endpoint}
+    environment = {**os.environ, "AWS_ENDPOINT_URL": proxy.endpoint}
     with subprocess.Popen(
         command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as chat:
@@ -141,11 +141,8 @@ def row(name: str, turns: list[Turn]) -> str:
 
 def main(turns: int) -> None:
     """Every saver, one after another."""
-    print(
-        f"| {turns} turns | requests a turn | sent | write units | received a turn, mean / max",
-        end="",
-    )
-    print(" | largest item |\n|---|---|---|---|---|---|")
+    os.environ.update(AWS_ENVIRONMENT)
+    print(f"| {turns} turns | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}")
     with dynamodb() as endpoint, FaultProxy(endpoint).serving() as proxy:
         for name, chat, requirements in RUNS:
             print(row(name, play(chat, requirements, proxy, turns)), flush=True)
