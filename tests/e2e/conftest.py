@@ -15,6 +15,8 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from agentstate_documents import MemoryTable
+from agentstate_documents.saver import DocumentSaver
 from agentstate_reducer import MessageReducer
 from e2e.langgraph_app import LangGraphApp, Opener
 from langgraph_reducing_saver import ReducingSaver
@@ -54,6 +56,12 @@ def postgresql_async(request: pytest.FixtureRequest) -> Opener:
     return lambda reducer: _awrapped(AsyncPostgresSaver.from_conn_string(url), reducer)
 
 
+def documents(request: pytest.FixtureRequest) -> Opener:
+    """Our own saver, which takes the reducer itself."""
+    table = MemoryTable()
+    return lambda reducer: contextlib.nullcontext(DocumentSaver(table, reducer=reducer))
+
+
 @contextlib.asynccontextmanager
 async def _wrapped(opening: Any, reducer: MessageReducer) -> AsyncIterator[Any]:
     with opening as inner:
@@ -73,6 +81,8 @@ OPENERS = {
     "sqlite-async": (sqlite_async, True),
     "postgresql": (postgresql, False),
     "postgresql-async": (postgresql_async, True),
+    "documents": (documents, False),
+    "documents-async": (documents, True),
 }
 
 
