@@ -133,11 +133,16 @@ def id_of(message: Any) -> str | None:
     for name in ("id", "tracking_id", "message_id"):
         key = _key(field(message, name))
         if key is not None and key != "":
-            try:
-                return str(key)
-            except ValueError:  # an int of more digits than Python prints
-                return None
+            return shown(key) or None
     return None
+
+
+def shown(value: Any) -> str:
+    """Text or a number as it is written; "" for an int of more digits than Python writes."""
+    try:
+        return str(value)
+    except Exception:
+        return ""
 
 
 def _key(value: Any) -> str | int | float | None:
@@ -247,7 +252,7 @@ def _words(value: Any, path: tuple[int, ...]) -> str:
     if issubclass(type(value), str):
         return str.__str__(value)
     if issubclass(type(value), (int, float)):
-        return str(value)
+        return shown(value)
     if value is None or id(value) in path or len(path) > _MAX_DEPTH:
         return ""
     path = (*path, id(value))

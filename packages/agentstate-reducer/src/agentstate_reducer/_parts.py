@@ -7,7 +7,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ._exchanges import mask
-from ._messages import ASKING_BLOCKS, elements, field, legacy_call, text, unwrap
+from ._messages import ASKING_BLOCKS, elements, field, legacy_call, shown, text, unwrap
 
 if TYPE_CHECKING:
     from ._exchanges import Reading
@@ -26,7 +26,7 @@ _MEDIA_KINDS = frozenset(
 # Fields that hold its data or address, in a block of whatever kind.
 _MEDIA_FIELDS = frozenset(
     (
-        "data", "bytes", "base64", "b64_json", "image", "image_url", "audio", "audio_url",
+        "data", "bytes", "base64", "b64_json", "blob", "image", "image_url", "audio", "audio_url",
         "input_audio", "video", "video_url", "document", "file", "file_data", "file_url",
         "inline_data", "inlineData", "fileData",
     )
@@ -67,7 +67,7 @@ class Parts:
         if issubclass(kind, str):
             self.texts.append(str.__str__(value))
         elif issubclass(kind, (int, float)):
-            self.texts.append(repr(value) if kind in (int, float, bool) else "")
+            self.texts.append(shown(value))
         elif issubclass(kind, (bytes, bytearray, memoryview)):
             self.media += 1
         elif value is not None and len(self._path) < _MAX_DEPTH and id(value) not in self._path:
