@@ -192,7 +192,8 @@ def _is_item(message: Any, letter: str) -> bool:
     """Whether the message is its own block: a Responses item, or of a shape nobody knows."""
     if letter in "ur":
         return True
-    return not text(field(message, "role")) and "_call" in (text(field(message, "type")) or "")
+    kind = text(field(message, "type")) or ""
+    return kind.endswith(("_call", "_output")) and not text(field(message, "role"))
 
 
 def _plain_text(kind: str | None, block: Any) -> str | None:
