@@ -15,7 +15,11 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from agentstate_documents import MemoryTable
+from agentstate_documents.saver import DocumentSaver
 from agentstate_reducer import MessageReducer
+from e2e.crewai_app import CrewAIApp
+from e2e.crewai_databases import PERSISTENCES
 from e2e.langgraph_app import LangGraphApp, Opener
 from langgraph_reducing_saver import ReducingSaver
 
@@ -54,6 +58,12 @@ def postgresql_async(request: pytest.FixtureRequest) -> Opener:
     return lambda reducer: _awrapped(AsyncPostgresSaver.from_conn_string(url), reducer)
 
 
+def documents(request: pytest.FixtureRequest) -> Opener:
+    """Our own saver, which takes the reducer itself."""
+    table = MemoryTable()
+    return lambda reducer: contextlib.nullcontext(DocumentSaver(table, reducer=reducer))
+
+
 @contextlib.asynccontextmanager
 async def _wrapped(opening: Any, reducer: MessageReducer) -> AsyncIterator[Any]:
     with opening as inner:
@@ -73,13 +83,19 @@ OPENERS = {
     "sqlite-async": (sqlite_async, True),
     "postgresql": (postgresql, False),
     "postgresql-async": (postgresql_async, True),
+    "documents": (documents, False),
+    "documents-async": (documents, True),
 }
 
 
-@pytest.fixture(params=OPENERS)
+@pytest.fixture(params=[*OPENERS, *PERSISTENCES])
 async def app(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     """An application that has started; it stops when the test ends."""
-    opener, is_async = OPENERS[request.param]
-    running: AbstractAsyncContextManager[Any] = LangGraphApp.running(opener(request), is_async)
+    running: AbstractAsyncContextManager[Any]
+    if request.param in PERSISTENCES:
+        running = CrewAIApp.running(PERSISTENCES[request.param](request))
+    else:
+        opener, is_async = OPENERS[request.param]
+        running = LangGraphApp.running(opener(request), is_async)
     async with running as app:
         yield app

@@ -7,7 +7,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -23,13 +23,31 @@ LINES = pytest.StashKey[list[str]]()
 def pytest_configure(config: pytest.Config) -> None:
     """The summary has a place for what the servers have to say."""
     config.stash[LINES] = []
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(_Workers(config))
+
+
+class _Workers:
+    """Brings what the servers of each worker process say to the one that prints it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_sessionfinish(self) -> None:
+        """A worker sends its lines."""
+        output: dict[str, list[str]] = getattr(self._config, "workeroutput", {})
+        output["servers"] = self._config.stash[LINES]
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        """The controller adds them to its own."""
+        self._config.stash[LINES] += getattr(node, "workeroutput", {}).get("servers", [])
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """One line for each server: what ran, or why not."""
-    for line in config.stash[LINES]:
+    for line in sorted(set(config.stash[LINES])):
         terminalreporter.write_line(line)
 
 

@@ -18,6 +18,7 @@ def aws_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
@@ -37,9 +38,7 @@ def table_name() -> str:
 
 
 @pytest.fixture
-async def savers(
-    endpoint: str, table_name: str
-) -> AsyncIterator[Callable[..., DynamoDBSaver]]:
+async def savers(endpoint: str, table_name: str) -> AsyncIterator[Callable[..., DynamoDBSaver]]:
     """Savers over one table, each as another process would have it."""
     made: list[DynamoDBSaver] = []
 

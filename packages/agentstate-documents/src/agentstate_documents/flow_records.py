@@ -60,6 +60,8 @@ def put_records(
     """The records are stored under their sorts, in one step for whoever reads them.
 
     What they replace is looked up unless `known` has it. Returns the heads that are there now.
+    Where another process replaced it meanwhile, the parts it left stay until the flow goes:
+    a condition would find out, but sends the old body along with the new one.
     """
     partition = keys.encode_partition(flow)
     unknown = [sort for sort in records if sort not in known]

@@ -130,6 +130,7 @@ def test_models_dataclasses_enums_and_paths_become_plain() -> None:
         "models": [Inner(when=now)],
         "point": Point(1, now),
         "enum": Colour.RED,
+        "name": Name("n"),
         Colour.RED: Rank.LOW,
         "path": PurePosixPath("/data/x"),
         "array": bytearray(b"x"),
@@ -141,6 +142,7 @@ def test_models_dataclasses_enums_and_paths_become_plain() -> None:
     assert loaded["point"] == {"x": 1, "at": now}
     assert typed(loaded["enum"]) == typed("red")
     assert typed(loaded["red"]) == typed(1)
+    assert typed(loaded["name"]) == typed("n")
     assert loaded["path"] == "/data/x"
     assert loaded["array"] == b"x"
     assert loaded["points"] == [{"x": 1, "at": now}]
@@ -176,19 +178,36 @@ def test_a_copy_shares_nothing_with_the_live_state() -> None:
     assert copy == {"messages": [{"role": "user", "content": ["a"]}]}
 
 
+class Restless(BaseModel):
+    """Another thread changes it, so many times, while it is dumped."""
+
+    changes: int
+    error: Any = RuntimeError("dictionary changed size during iteration")
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        self.changes -= 1
+        if self.changes >= 0:
+            raise self.error
+        return {"n": 1}
+
+
 def test_a_state_that_changes_while_it_is_read_is_read_again() -> None:
     """A dictionary that another thread grows during the dump of a model breaks nothing."""
+    assert plain(Restless(changes=3)) == {"n": 1}
 
-    class Restless(BaseModel):
-        n: int = 0
 
-        def model_dump(self, **options: Any) -> dict[str, Any]:
-            self.n += 1
-            if self.n < 3:
-                raise RuntimeError("dictionary changed size during iteration")
-            return {"n": self.n}
+@pytest.mark.parametrize(
+    ("changes", "error", "raised"),
+    [(100, RuntimeError("changed"), RuntimeError), (1, RecursionError(), ValueError)],
+)
+def test_a_state_that_cannot_be_read_is_an_error(changes: int, error: Any, raised: Any) -> None:
+    """A model that never stands still, or goes on for ever, is not tried again and again."""
+    with pytest.raises(raised):
+        plain(Restless(changes=changes, error=error))
 
-    assert plain(Restless()) == {"n": 3}
+
+class Name(str):
+    """Text with another name for its type."""
 
 
 def test_a_state_that_contains_itself_is_refused() -> None:
@@ -197,6 +216,8 @@ def test_a_state_that_contains_itself_is_refused() -> None:
     state["self"] = state
     with pytest.raises(ValueError, match="contains itself"):
         plain(state)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        dump(state)
 
 
 def test_reading_calls_nothing_but_the_listed_types() -> None:

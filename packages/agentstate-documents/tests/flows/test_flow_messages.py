@@ -31,6 +31,7 @@ def paths(state: dict[str, Any], *keys: str) -> list[str]:
         ("text", []),
         ("chat", []),
         ("messages.0.content", []),
+        ("messages.0.content.deeper", []),
     ],
 )
 def test_keys_may_be_dotted_and_patterns(key: str, expected: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import boto3
 import pytest
 
 from agentstate_documents.tables import backoff
@@ -19,6 +20,12 @@ def aws_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     return monkeypatch
+
+
+@pytest.fixture
+def fresh_session(aws_environment: pytest.MonkeyPatch) -> None:
+    """boto3 has looked at nothing yet: its default session keeps the credentials it found."""
+    aws_environment.setattr(boto3, "DEFAULT_SESSION", None)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from agentstate_documents.tables.threaded import Threaded
 from agentstate_documents.testing.table_contract import Blocking
 from servers.faults import Fault, FaultProxy
 
-pytestmark = pytest.mark.usefixtures("aws_environment", "short_waits")
+pytestmark = pytest.mark.usefixtures("fresh_session", "short_waits")
 
 ONE = [Write(Document("k", b"1"))]
 BOTH = pytest.mark.parametrize("kind", [DynamoDBTable, AioDynamoDBTable])
@@ -229,6 +229,16 @@ async def test_others_may_create_the_table_at_the_same_time(
     ]
     await first.close()
     await second.close()
+
+
+def test_the_applications_default_session_is_used(
+    name: str, aws_environment: pytest.MonkeyPatch
+) -> None:
+    """What `boto3.setup_default_session` was told holds here too."""
+    boto3.setup_default_session(region_name="ap-south-1")
+    table = DynamoDBTable(name)
+    assert table._client._client().meta.region_name == "ap-south-1"
+    table.close()
 
 
 def test_first_use_from_many_threads_opens_one_client(

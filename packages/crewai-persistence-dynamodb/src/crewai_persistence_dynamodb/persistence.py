@@ -45,7 +45,7 @@ class DynamoDBFlowPersistence(DocumentFlowPersistence):
         client: Any = None,
         **options: Unpack[Options],
     ) -> None:
-        place = {
+        place: dict[str, Any] = {
             "table_name": table_name,
             "region_name": region_name,
             "endpoint_url": endpoint_url,

@@ -38,11 +38,6 @@ class FlowContract(
     """The whole contract."""
 
     @pytest.fixture
-    def backend(self) -> Callable[..., DocumentFlowPersistence]:
-        """What makes a persistence from the common options; each backend says."""
-        raise NotImplementedError
-
-    @pytest.fixture
     def connect(
         self, backend: Callable[..., DocumentFlowPersistence]
     ) -> Iterator[Callable[..., DocumentFlowPersistence]]:
