@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -19,6 +20,7 @@ from agentstate_documents import MemoryTable
 from agentstate_documents.saver import DocumentSaver
 from agentstate_reducer import MessageReducer
 from e2e.langgraph_app import LangGraphApp, Opener
+from langgraph_dynamodb_checkpoint import DynamoDBSaver
 from langgraph_reducing_saver import ReducingSaver
 
 
@@ -62,6 +64,21 @@ def documents(request: pytest.FixtureRequest) -> Opener:
     return lambda reducer: contextlib.nullcontext(DocumentSaver(table, reducer=reducer))
 
 
+def dynamodb(request: pytest.FixtureRequest) -> Opener:
+    """A DynamoDB table."""
+    request.getfixturevalue("aws_environment")
+    place = {"endpoint_url": request.getfixturevalue("dynamodb_endpoint")}
+    table = f"story-{uuid.uuid4()}"
+    return lambda reducer: _closed(DynamoDBSaver(table, reducer=reducer, **place))
+
+
+@contextlib.asynccontextmanager
+async def _closed(saver: Any) -> AsyncIterator[Any]:
+    yield saver
+    saver.close()
+    await saver.aclose()
+
+
 @contextlib.asynccontextmanager
 async def _wrapped(opening: Any, reducer: MessageReducer) -> AsyncIterator[Any]:
     with opening as inner:
@@ -83,6 +100,8 @@ OPENERS = {
     "postgresql-async": (postgresql_async, True),
     "documents": (documents, False),
     "documents-async": (documents, True),
+    "dynamodb": (dynamodb, False),
+    "dynamodb-async": (dynamodb, True),
 }
 
 
