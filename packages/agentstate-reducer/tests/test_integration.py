@@ -310,6 +310,10 @@ def test_foreign_metadata_under_our_name_is_left_alone() -> None:
     assert saved.metadata == {METADATA_KEY: "mine"}
     assert saved.pending_writes == [("t", "messages", named("a"))]
     assert thread.reduction.read(None) is None
+    thread.put("2", "1", said(*"ab"), {METADATA_KEY: {"messages": {"places": 7}}})
+    thread.rows["2"].metadata[METADATA_KEY] = {"messages": {"places": [7]}}
+    thread.restart()
+    assert texts(thread.load("2")) == ["a", "b"]
 
 
 def test_names_of_channels_are_text() -> None:
