@@ -18,6 +18,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from agentstate_documents import MemoryTable
 from agentstate_documents.saver import DocumentSaver
 from agentstate_reducer import MessageReducer
+from e2e.crewai_app import CrewAIApp
+from e2e.crewai_databases import PERSISTENCES
 from e2e.langgraph_app import LangGraphApp, Opener
 from langgraph_reducing_saver import ReducingSaver
 
@@ -86,10 +88,14 @@ OPENERS = {
 }
 
 
-@pytest.fixture(params=OPENERS)
+@pytest.fixture(params=[*OPENERS, *PERSISTENCES])
 async def app(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     """An application that has started; it stops when the test ends."""
-    opener, is_async = OPENERS[request.param]
-    running: AbstractAsyncContextManager[Any] = LangGraphApp.running(opener(request), is_async)
+    running: AbstractAsyncContextManager[Any]
+    if request.param in PERSISTENCES:
+        running = CrewAIApp.running(PERSISTENCES[request.param](request))
+    else:
+        opener, is_async = OPENERS[request.param]
+        running = LangGraphApp.running(opener(request), is_async)
     async with running as app:
         yield app

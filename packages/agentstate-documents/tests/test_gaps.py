@@ -43,11 +43,12 @@ def remove(table, config, kind, partition="t"):
     table.delete(partition, [sort])
 
 
-def chat(saver, count):
+def chat(saver, count, **metadata):
     texts = [f"message {n} of some length, to be leant on" for n in range(count)]
     configs = [at("t")]
     for n in range(count):
-        configs.append(put(saver, configs[-1], {"messages": texts[: n + 1]}, step=n))
+        told = {name: value(n) for name, value in metadata.items()}
+        configs.append(put(saver, configs[-1], {"messages": texts[: n + 1]}, **told))
     return configs[1:]
 
 
@@ -76,6 +77,32 @@ def test_upkeep_of_a_thread_with_gaps(table, saver):
     saver.delete_for_runs(["other"])
     saver.prune(["t"])
     assert [found.config for found in DocumentSaver(table).list(at("t"))] == [config]
+
+
+def test_deleting_a_run_in_the_middle_of_a_gap(table, saver):
+    """What could not be read before cannot be read afterwards, and the rest is untouched."""
+    configs = chat(saver, 4, run_id=lambda n: f"r{n}")
+    remove(table, configs[0], "h")
+    saver.delete_for_runs(["r2"])
+    reader = DocumentSaver(table)
+    assert [reader.get_tuple(config) for config in configs] == [None] * 4
+
+
+def test_pruning_a_delta_channel_that_has_a_gap(table, saver):
+    """The ancestors it is still rebuilt from are kept, up to the gap."""
+    config, configs = at("t"), []
+    for n in range(5):
+        made = checkpoint({"other": n})
+        made["channel_versions"]["d"] = 1
+        config = saver.put(config, made, {"counters_since_delta_snapshot": {"d": [n, n]}}, {})
+        saver.put_writes(config, [("d", n)], "task")
+        configs.append(config)
+    remove(table, configs[1], "h")
+    saver.prune(["t"])
+    found = list(DocumentSaver(table).list(at("t")))
+    assert [one.config for one in found] == [configs[4], configs[3], configs[2]]
+    told = DocumentSaver(table).get_delta_channel_history(config=config, channels=["d"])
+    assert [value for *_, value in told["d"]["writes"]] == [2, 3]
 
 
 def test_a_write_without_a_part_is_none(table, saver):

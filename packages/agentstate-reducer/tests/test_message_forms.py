@@ -160,6 +160,7 @@ def test_ids_are_text_or_numbers(message: Any, key: str | None) -> None:
         ({"content": {"text": "a"}}, "a"),
         ({"content": {"answer": 42}}, '{"answer": 42}'),
         ({"content": 42}, "42"),
+        ({"content": 10**5_000}, ""),
         ({"content": [SimpleNamespace(type="text", text="a")]}, "a"),
         ({"type": "function_call_output", "call_id": "a", "output": "r"}, "r"),
         (AIMessage(["a", {"type": "text", "text": "b"}]), "a b"),

@@ -133,11 +133,15 @@ def id_of(message: Any) -> str | None:
     for name in ("id", "tracking_id", "message_id"):
         key = _key(field(message, name))
         if key is not None and key != "":
-            try:
-                return str(key)
-            except ValueError:  # an int of more digits than Python prints
-                return None
+            return _shown(key) or None
     return None
+
+
+def _shown(number: Any) -> str:
+    try:
+        return str(number)
+    except ValueError:  # an int of more digits than Python prints
+        return ""
 
 
 def _key(value: Any) -> str | int | float | None:
@@ -247,13 +251,12 @@ def _words(value: Any, path: tuple[int, ...]) -> str:
     if issubclass(type(value), str):
         return str.__str__(value)
     if issubclass(type(value), (int, float)):
-        return str(value)
+        return _shown(value)
     if value is None or id(value) in path or len(path) > _MAX_DEPTH:
         return ""
     path = (*path, id(value))
     if issubclass(type(value), (list, tuple)):
-        parts = [_words(element, path) for element in elements(value)]
-        return " ".join(filter(None, parts))
+        return " ".join(filter(None, [_words(element, path) for element in elements(value)]))
     _, body = unwrap(value)
     spoken = (field(body, name) for name in ("text", "refusal", "content", "output"))
     return next((words for part in spoken if (words := _words(part, path))), "")

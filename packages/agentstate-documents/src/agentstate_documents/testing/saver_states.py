@@ -194,13 +194,14 @@ class StateContract(Scenes):
 
     async def test_a_list_may_change_in_every_way(self, saver: Any, new: Any, thread: str) -> None:
         """Grown, cut, edited, shuffled, emptied, repeated: every checkpoint keeps its own."""
-        base = [f"message {n} " + "." * 60 for n in range(12)]
+        base = [f"message {n} " + "." * 60 for n in range(30)]
         lists: list[Any] = [
             base[:8],
             base[:9],
             base[3:10],
             [*base[3:6], "edited", *base[7:10]],
             [base[0], *base[5:12]],
+            base,
             base[::-1],
             [],
             base[:3] * 3,

@@ -1,0 +1,98 @@
+"""A CrewAI conversation that stays bounded in SQLite, with a memory for each user.
+
+Run it twice: the second run goes on where the first one stopped.
+
+    python examples/crewai_flow.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from crewai.flow import ConversationState
+from crewai.flow.flow import Flow, listen
+from crewai.flow.persistence import FlowPersistence, persist
+
+from agentstate_reducer import MessageReducer, ReducerConfig, RememberFn
+from crewai_persistence_sql import SQLFlowPersistence
+
+
+class Notebook:
+    """Stands in for a memory, so that the example needs no network.
+
+    `crewai_memory_hook(memory)` of agentstate_reducer writes to one of CrewAI's own.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(self, pruned: Any, namespace: Any) -> None:
+        """Note each message under its user, and none twice."""
+        known = {note["key"] for note in self.notes()}
+        with self.path.open("a") as file:
+            for message, key in zip(pruned, pruned.keys, strict=True):
+                if key not in known:
+                    note = {"of": namespace, "key": key, "text": message["content"]}
+                    file.write(json.dumps(note) + "\n")
+
+    def notes(self, namespace: str | None = None) -> list[dict[str, str]]:
+        """What was noted, of everybody or of one user."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        notes = [json.loads(line) for line in lines]
+        return [note for note in notes if namespace in (None, note["of"])]
+
+
+def user_of(_: dict[str, Any], flow_id: str) -> str:
+    """Whose memories the messages of a conversation are: its id says so here."""
+    return f"/user/{flow_id.partition('-')[0]}"
+
+
+def open_persistence(path: Path, remember: RememberFn) -> SQLFlowPersistence:
+    """Flows in a file, with the newest 10 to 20 messages of each conversation."""
+    config = ReducerConfig(
+        min_messages=10, max_messages=20, preserve_first=False, on_prune=[remember]
+    )
+    return SQLFlowPersistence(
+        f"sqlite:///{path}", reducer=MessageReducer(config=config), namespace=user_of
+    )
+
+
+def build_chat(persistence: FlowPersistence) -> Callable[[], Flow[ConversationState]]:
+    """A conversation that is stored after every step."""
+
+    @persist(persistence)
+    class Chat(Flow[ConversationState]):
+        conversational = True
+        _skip_auto_memory = True  # it would want an embedding model
+
+        def route_turn(self, context: Any) -> str:
+            """Every turn goes to the one step there is; a real flow decides."""
+            return "question"
+
+        @listen("question")
+        def answer(self) -> str:
+            """Stand in for a crew or a model: replace it with yours."""
+            asked = sum(message.role == "user" for message in self.state.messages)
+            return f"I can see {asked} of your messages."
+
+    return lambda: Chat(suppress_flow_events=True)
+
+
+def main() -> None:
+    """Say four things, and show what is stored and what is remembered."""
+    notebook = Notebook(Path("memories.jsonl"))
+    persistence = open_persistence(Path("flows.db"), notebook)
+    chat = build_chat(persistence)
+    for n in range(4):
+        print(chat().handle_turn(f"Message {n}", session_id="alice-1"))
+    stored = persistence.load_state("alice-1")
+    assert stored is not None
+    print(f"{len(stored['messages'])} messages in the flow, ", end="")
+    print(f"{len(notebook.notes('/user/alice'))} in the memory")
+
+
+if __name__ == "__main__":
+    main()
