@@ -353,3 +353,19 @@ def test_a_history_that_begins_after_its_checkpoint_is_counted_from_one() -> Non
     thread.put("2", None, said("a", "b", "c", "d"))
     assert [key for key, _ in thread.handed] == []
     assert len(first_run) == 2
+
+
+def test_the_namespace_is_that_of_the_call_else_the_last_one_of_the_thread() -> None:
+    """A call that names none, as `update_state` does, writes where the thread's last one did."""
+    seen: list[Any] = []
+    config = ReducerConfig(
+        min_messages=1, max_messages=1, on_prune=[lambda _, namespace: seen.append(namespace)]
+    )
+    reduction = CheckpointReduction(MessageReducer(config=config))
+    for number, given in enumerate([None, ("memories", "ada"), None, ()]):
+        call = config_of(None)
+        call["configurable"]["memory_namespace"] = given
+        messages = named(*(f"{number}{letter}" for letter in "abc"))
+        checkpoint = {"id": str(number), "channel_values": {"messages": messages}}
+        run(reduction.steps(call, checkpoint, {}))
+    assert seen == [("memories", "7"), *[("memories", "ada")] * 3]
