@@ -19,3 +19,11 @@ os.environ |= {
 pytest.register_assert_rewrite("agentstate_documents.testing")
 
 pytest_plugins = ["servers.fixtures", "servers.firestore.fixtures"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several worker processes, a file stays in one, and all that imports CrewAI too."""
+    for item in items:
+        crewai = "crewai" in item.nodeid or "flows" in item.nodeid
+        group = "crewai" if crewai else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))

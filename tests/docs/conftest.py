@@ -8,7 +8,10 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def _firestore(request: pytest.FixtureRequest, page: Path) -> None:
-    """A page about Firestore is run against the protocol test server."""
+def _database(request: pytest.FixtureRequest, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page about a database is run against the server the tests have for it."""
     if "firestore" in str(page):
         request.getfixturevalue("firestore_control")
+    if "dynamodb" in str(page):
+        aws_environment = request.getfixturevalue("aws_environment")
+        aws_environment.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("dynamodb_endpoint"))

@@ -15,10 +15,13 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from agentstate_documents import MemoryTable
+from agentstate_documents.saver import DocumentSaver
 from agentstate_reducer import MessageReducer
 from e2e.crewai_app import CrewAIApp
 from e2e.crewai_databases import PERSISTENCES
 from e2e.langgraph_app import LangGraphApp, Opener
+from e2e.langgraph_databases import SAVERS, opener
 from langgraph_reducing_saver import ReducingSaver
 
 
@@ -56,6 +59,12 @@ def postgresql_async(request: pytest.FixtureRequest) -> Opener:
     return lambda reducer: _awrapped(AsyncPostgresSaver.from_conn_string(url), reducer)
 
 
+def documents(request: pytest.FixtureRequest) -> Opener:
+    """Our own saver, which takes the reducer itself."""
+    table = MemoryTable()
+    return lambda reducer: contextlib.nullcontext(DocumentSaver(table, reducer=reducer))
+
+
 @contextlib.asynccontextmanager
 async def _wrapped(opening: Any, reducer: MessageReducer) -> AsyncIterator[Any]:
     with opening as inner:
@@ -75,17 +84,25 @@ OPENERS = {
     "sqlite-async": (sqlite_async, True),
     "postgresql": (postgresql, False),
     "postgresql-async": (postgresql_async, True),
+    "documents": (documents, False),
+    "documents-async": (documents, True),
 }
 
 
-@pytest.fixture(params=[*OPENERS, *PERSISTENCES])
+FACES = {f"{name}{face}": name for name in SAVERS for face in ("", "-async")}
+
+
+@pytest.fixture(params=[*OPENERS, *FACES, *PERSISTENCES])
 async def app(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     """An application that has started; it stops when the test ends."""
     running: AbstractAsyncContextManager[Any]
     if request.param in PERSISTENCES:
         running = CrewAIApp.running(PERSISTENCES[request.param](request))
+    elif request.param in FACES:
+        opening = opener(SAVERS[FACES[request.param]](request))
+        running = LangGraphApp.running(opening, request.param.endswith("-async"))
     else:
-        opener, is_async = OPENERS[request.param]
-        running = LangGraphApp.running(opener(request), is_async)
+        open_one, is_async = OPENERS[request.param]
+        running = LangGraphApp.running(open_one(request), is_async)
     async with running as app:
         yield app

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -36,16 +37,25 @@ def look_up(state: State) -> Any:
     return {"messages": [ToolMessage(f"facts on {about}", tool_call_id="call_0")]}
 
 
-def answer(state: State) -> Any:
-    """The model answers, when the user wants so only after a person's consent."""
-    question = next(m.content for m in reversed(state["messages"]) if isinstance(m, HumanMessage))
-    if "ask me first" in question:
+def consent(state: State) -> Any:
+    """Some answers wait for a person, while the research goes on and its result has to wait."""
+    if "ask me first" in question(state):
         interrupt("may I?")
-    return {"messages": [AIMessage(f"answer to {question}")]}
+
+
+def answer(state: State) -> Any:
+    """The model answers."""
+    return {"messages": [AIMessage(f"answer to {question(state)}")]}
+
+
+def question(state: State) -> str:
+    """What the user said last."""
+    said = [m.content for m in state["messages"] if isinstance(m, HumanMessage)]
+    return str(said[-1])
 
 
 def assistant() -> Any:
-    """The graph, its research a subgraph that shares the messages."""
+    """The graph; its research is a subgraph that shares the messages, and so returns them all."""
     research = StateGraph(State)
     research.add_node("ask", ask_for_facts)
     research.add_node("look_up", look_up)
@@ -53,9 +63,11 @@ def assistant() -> Any:
     research.add_edge("ask", "look_up")
     graph = StateGraph(State)
     graph.add_node("research", research.compile())
+    graph.add_node("consent", consent)
     graph.add_node("answer", answer)
     graph.add_edge(START, "research")
-    graph.add_edge("research", "answer")
+    graph.add_edge(START, "consent")
+    graph.add_edge(["research", "consent"], "answer")
     graph.add_edge("answer", END)
     return graph
 
@@ -68,7 +80,8 @@ class LangGraphApp:
         self.said: dict[str, dict[str, Any]] = {}
         self.handed: Counter[str] = Counter()
         self._opener = opener
-        self._is_async = is_async
+        # LangGraph's interrupt() needs Python 3.11 under ainvoke.
+        self._is_async = is_async and sys.version_info >= (3, 11)
         self._process = contextlib.AsyncExitStack()
         self._graph: Any = None
 

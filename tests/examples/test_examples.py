@@ -1,4 +1,4 @@
-"""The examples do what they say."""
+"""The examples and the benchmarks do what they say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def printed(
 
     def run(name: str, *arguments: str) -> list[str]:
         monkeypatch.setattr(sys, "argv", [name, *arguments])
-        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        runpy.run_path(str(ROOT / name), run_name="__main__")
         return capsys.readouterr().out.splitlines()
 
     return run
@@ -31,7 +31,7 @@ def test_threads_and_memories_share_a_postgresql_database(
 ) -> None:
     """Each message of both runs is in the thread or in the memory of its user."""
     for run in (1, 2):
-        lines = printed("langgraph_postgres.py", postgresql_url)
+        lines = printed("examples/langgraph_postgres.py", postgresql_url)
         assert [line.split(":")[0] for line in lines] == ["alice", "bob"]
         for line in lines:
             stored, remembered = (int(word) for word in line.split() if word.isdigit())
@@ -44,7 +44,16 @@ def test_threads_and_memories_share_a_postgresql_database(
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:trustcall")
 def test_langmem_extracts_from_what_left_the_window(printed: Callable[..., list[str]]) -> None:
     """Behind `Background`, each user's likes under that user and nobody else's."""
-    assert printed("langmem_pairing.py") == [
+    assert printed("examples/langmem_pairing.py") == [
         "alice ['likes cats', 'likes talking', 'likes tea']",
         "bob ['likes maps', 'likes rain', 'likes talking']",
     ]
+
+
+def test_a_bounded_thread_takes_an_eighth_of_the_bytes_in_postgresql(
+    postgresql_server: str, printed: Callable[..., list[str]]
+) -> None:
+    """Over 150 turns, values and pending writes and all; the benchmark says so by its exit code."""
+    with pytest.raises(SystemExit) as left:
+        printed("benchmarks/langgraph_storage.py", postgresql_server)
+    assert left.value.code == 0

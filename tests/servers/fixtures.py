@@ -7,7 +7,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -23,13 +23,31 @@ LINES = pytest.StashKey[list[str]]()
 def pytest_configure(config: pytest.Config) -> None:
     """The summary has a place for what the servers have to say."""
     config.stash[LINES] = []
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(_Workers(config))
+
+
+class _Workers:
+    """Brings what the servers of each worker process say to the one that prints it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_sessionfinish(self) -> None:
+        """A worker sends its lines."""
+        output: dict[str, list[str]] = getattr(self._config, "workeroutput", {})
+        output["servers"] = self._config.stash[LINES]
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        """The controller adds them to its own."""
+        self._config.stash[LINES] += getattr(node, "workeroutput", {}).get("servers", [])
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """One line for each server: what ran, or why not."""
-    for line in config.stash[LINES]:
+    for line in sorted(set(config.stash[LINES])):
         terminalreporter.write_line(line)
 
 
@@ -71,6 +89,20 @@ def servers(request: pytest.FixtureRequest) -> Iterator[Servers]:
 def dynamodb_endpoint(servers: Servers) -> str:
     """A DynamoDB that all tests share: each takes a table name of its own."""
     return servers.start(dynamodb.REQUIREMENT, dynamodb.dynamodb())
+
+
+@pytest.fixture
+def aws_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment with credentials and a region, and none of the developer's own."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    return monkeypatch
 
 
 @pytest.fixture(scope="session")

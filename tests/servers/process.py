@@ -60,8 +60,8 @@ def run(command: Sequence[str | Path], user: str | None = None) -> None:
         raise ServerDidNotStart(f"{command[0]}: {(done.stdout + done.stderr)[-2000:]}")
 
 
-def installed(requirement: str) -> Path:
-    """The environment that holds the requirement (`name==version`) and what it needs.
+def installed(requirement: str, *more: str) -> Path:
+    """The environment that holds the requirements (`name==version`) and what they need.
 
     Servers stay out of the environment of the tests: they pin what the packages need in other
     versions. Test runs that start together wait for the one that installs.
@@ -73,7 +73,7 @@ def installed(requirement: str) -> Path:
         if not (home / "complete").exists():
             run([sys.executable, "-m", "venv", "--clear", home])
             pip = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-            run([home / "bin" / "python", *pip, requirement])
+            run([home / "bin" / "python", *pip, requirement, *more])
             (home / "complete").touch()
     return home
 

@@ -333,6 +333,12 @@ class TestQueries:
         pages = await face.pages("SELECT VALUE c.n FROM c", partition_key="a")
         assert pages == [[1], [2], [3]]
 
+    async def test_pages_may_be_empty(self, face: Face, cosmosdb_server: CosmosServer) -> None:
+        """A page without rows may still say that more follow, and the client goes on."""
+        cosmosdb_server.empty_pages(2)
+        pages = await face.pages("SELECT VALUE c.n FROM c", partition_key="a")
+        assert pages == [[1, 2, 3]]
+
     async def test_the_client_merges_partitions(self, face: Face) -> None:
         """DISTINCT, ORDER BY, TOP and COUNT hold over all physical partitions."""
         names = [f"{p}{n}" for p in "abcdefgh" for n in (1, 2, 3)]

@@ -2,9 +2,13 @@
 
 import pytest
 
-from agentstate_documents import MemoryTable
+from agentstate_documents import MemoryTable, Page
 from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.saver_contract import SaverContract
+from agentstate_documents.testing.saver_listing import ListingContract
+from agentstate_documents.testing.saver_states import StateContract
+from agentstate_documents.testing.saver_upkeep import UpkeepContract
+from agentstate_documents.testing.saver_writes import WritesContract
 
 
 class TestDocumentSaver(SaverContract):
@@ -12,6 +16,28 @@ class TestDocumentSaver(SaverContract):
     def make_saver(self):
         table = MemoryTable()
         return lambda **options: DocumentSaver(table, **options)
+
+
+class HaltingTable(MemoryTable):
+    """Every other page is empty and has a cursor, as a database may answer."""
+
+    def query(self, partition, *, cursor=None, **range_):
+        if cursor is None or not cursor.startswith("="):
+            return Page([], "=" + (cursor or ""))
+        return super().query(partition, cursor=cursor[1:] or None, **range_)
+
+
+class TestEmptyPages(StateContract, WritesContract, ListingContract, UpkeepContract):
+    """A page without documents is not the end."""
+
+    @pytest.fixture
+    def make_saver(self):
+        table = HaltingTable()
+        return lambda **options: DocumentSaver(table, **options)
+
+    @pytest.fixture
+    def random_text(self):
+        return lambda length: "0123456789abcdef" * (length // 50_000)
 
 
 class TestTinyDocuments(SaverContract):

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("default", max_examples=200, deadline=None)
 settings.register_profile(
     "nightly",
-    max_examples=int(os.environ.get("N", 100_000)),
+    max_examples=100_000,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -8,6 +8,7 @@ import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -81,6 +82,7 @@ async def test_async_callables_are_awaited() -> None:
         {"summarize_fn": _summarize},
         {"on_prune": [functools.partial(_remember, [])]},
         {"on_prune": [lambda p, n: None, AsyncHook()]},
+        {"on_prune": [AsyncMock()]},
         {"on_reduce": _summarize},
     ],
 )

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstate_reducer import MessageReducer, ReducerConfig
+from agentstate_reducer._drivers import Call
 
 
 def chat(*ids: Any) -> list[dict[str, Any]]:
@@ -249,6 +250,31 @@ def test_at_most_the_window_waits_and_the_oldest_go_with_a_warning(
     assert hook.ids == [["c", "d", "e"]]
 
 
+def test_what_waits_for_other_namespaces_costs_a_reduction_nothing() -> None:
+    """With a full window of waiting namespaces, one more is not compared with each of them."""
+    hashed = 0
+
+    class Tenant:
+        def __hash__(self) -> int:
+            nonlocal hashed
+            hashed += 1
+            return id(self)
+
+    hook = Recorder()
+    pruner = reducer(hook, dedupe_window=200)
+    hook.failing = OSError()
+    tenants = [Tenant() for _ in range(300)]
+    for n, tenant in enumerate(tenants):
+        pruner.reduce(chat(n, "z"), namespace=tenant)
+    before = hashed
+    pruner.reduce(chat("a", "z"), namespace=tenants[0])
+    assert hashed - before < 20
+    hook.failing = None
+    for tenant in tenants:
+        pruner.reduce(chat("z"), namespace=tenant)
+    assert hook.ids == [["a"], *([n] for n in range(101, 300))]
+
+
 def test_messages_that_had_to_go_are_taken_again_from_the_list() -> None:
     """A message dropped from the waiting ones counts as never delivered."""
     hook = Recorder()
@@ -309,6 +335,24 @@ def test_a_message_on_its_way_is_not_given_to_a_second_thread_and_comes_again_on
     slow.join()
     pruner.reduce(chat("z"))
     assert seen == [["a"], ["a"]]
+
+
+def test_a_failure_that_another_thread_made_up_for_is_not_repeated() -> None:
+    """Between a hook's failure and the end of that reduction another may have delivered."""
+    hook = Recorder()
+    pruner = reducer(hook)
+    hook.failing = OSError()
+    steps = pruner._steps(chat("a", "z"))
+    call = next(steps)
+    assert isinstance(call, Call)
+    with pytest.raises(OSError):  # noqa: PT011 - its own
+        call.fn(*call.args)
+    error, hook.failing = hook.failing, None
+    pruner.reduce(chat("z"))
+    with pytest.raises(StopIteration):
+        steps.throw(error)
+    pruner.reduce(chat("z"))
+    assert hook.ids == [["a"]]
 
 
 def test_eight_threads_deliver_each_message_once() -> None:

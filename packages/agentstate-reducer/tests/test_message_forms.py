@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, ToolMessage
 
-from agentstate_reducer import MessageReducer
+from agentstate_reducer import MessageReducer, ReducerConfig
 from agentstate_reducer._messages import calls_of, fingerprint, id_of, role_of, text_of
 from agentstate_reducer.testing import histories, junk
 
@@ -21,6 +21,12 @@ class Role(enum.Enum):
     """A role that is no text."""
 
     HUMAN = "User"
+
+
+class Name(str, enum.Enum):
+    """An id that is text and more."""
+
+    A = "a"
 
 
 class AssistantMessage:
@@ -48,6 +54,11 @@ def cycle() -> Any:
     block: dict[str, Any] = {"type": "x"}
     block["content"] = block["text"] = block["again"] = [block, block]
     return {"role": "ai", "content": [block, block], "tool_calls": [block]}
+
+
+def googol() -> Any:
+    """A number of more digits than Python writes."""
+    return {"role": "user", "content": 10**5_000}
 
 
 def well() -> Any:
@@ -106,12 +117,18 @@ def test_a_list_of_one_form_is_read_like_its_messages() -> None:
     objects = [HumanMessage("a"), HumanMessage("b", role="critic"), ChatMessage("c", role="ai")]
     dicts = [{"role": "user"}, {"role": Role.HUMAN}, {"role": "critic"}, {"type": "human"}]
     typed = [{"type": "human"}, {"type": "ai"}, {"type": "web_search_call"}]
+    reducer = MessageReducer(config=ReducerConfig(0, 1, preserve_first=False))
     for messages in (objects, dicts, typed, [*objects, *dicts]):
-        verdicts = (
-            MessageReducer(0, 1).plan([{"role": "system"}, *messages, *messages[:1]]).verdicts
-        )
-        unknown = [role_of(m) == "u" for m in messages]
-        assert [v.reason == "unknown message" for v in verdicts[1:-1]] == unknown
+        verdicts = reducer.plan([*messages, *messages]).verdicts[: len(messages)]
+        unknown = [role_of(message) == "u" for message in messages]
+        assert [verdict.reason == "unknown message" for verdict in verdicts] == unknown
+
+
+def test_an_extra_role_beside_the_type_wins_in_a_list_of_objects_too() -> None:
+    """LangChain keeps fields that it does not declare."""
+    objects = [HumanMessage("a"), HumanMessage("b", role="critic"), HumanMessage("c")]
+    plan = MessageReducer(config=ReducerConfig(0, 1, preserve_first=False)).plan(objects)
+    assert plan.pruned == (0,)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +141,7 @@ def test_a_list_of_one_form_is_read_like_its_messages() -> None:
         ({"id": 1.5}, "1.5"),
         ({"id": True, "message_id": "c"}, "c"),
         ({"id": ["a"]}, None),
+        ({"id": Name.A}, "a"),
         ({"id": 10**5_000}, None),
         (SimpleNamespace(id="a"), "a"),
         ({}, None),
@@ -147,6 +165,7 @@ def test_ids_are_text_or_numbers(message: Any, key: str | None) -> None:
         ({"content": {"text": "a"}}, "a"),
         ({"content": {"answer": 42}}, '{"answer": 42}'),
         ({"content": 42}, "42"),
+        ({"content": 10**5_000}, ""),
         ({"content": [SimpleNamespace(type="text", text="a")]}, "a"),
         ({"type": "function_call_output", "call_id": "a", "output": "r"}, "r"),
         (AIMessage(["a", {"type": "text", "text": "b"}]), "a b"),
@@ -169,6 +188,16 @@ def test_a_fingerprint_survives_storage_and_ignores_the_id(
             if renamed:
                 back["id"] = "other"
             assert fingerprint(back) == fingerprint(message)
+
+
+def test_results_are_linked_by_block_when_the_message_names_no_call() -> None:
+    """A tool message may hold result blocks, one for each call."""
+    asked = {"role": "ai", "content": [{"type": "tool_use", "id": key} for key in "ab"]}
+    blocks = [{"type": "tool_result", "tool_use_id": key} for key in "ab"]
+    messages = [asked, {"role": "tool", "content": blocks}, {"role": "user", "content": ""}]
+    assert MessageReducer(config=ReducerConfig(0, 1, preserve_first=False)).plan(
+        messages
+    ).pruned == (0, 1)
 
 
 def test_a_fingerprint_tells_role_name_content_and_links_apart() -> None:
@@ -213,11 +242,11 @@ def test_no_shape_raises(message: Any) -> None:
     assert isinstance(id_of(message), str | None)
 
 
-@pytest.mark.parametrize("make", [Hostile, cycle, well, lambda: {"content": HostileList([1])}])
+@pytest.mark.parametrize(
+    "make", [Hostile, cycle, well, googol, lambda: {"content": HostileList([1])}]
+)
 def test_hostile_messages_stay_or_leave_whole(make: Any) -> None:
     """Neither mode raises; nothing is looked into without end."""
-    from agentstate_reducer import ReducerConfig
-
     messages = [{"role": "user", "content": "a"}, make(), {"role": "user", "content": "b"}] * 2
     for config in (
         ReducerConfig(0, 1),

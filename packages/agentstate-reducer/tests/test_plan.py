@@ -193,7 +193,8 @@ class TestSummaryBlocks:
 
     def plan(self, settings: ReducerConfig, messages: list[Any]) -> Any:
         """The plan that knows the block."""
-        return make_plan(messages, settings, None, lambda m: m is self.block)
+        at = [i for i, message in enumerate(messages) if message is self.block]
+        return make_plan(messages, settings, None, lambda given: at)
 
     def test_they_count_for_nothing_and_leave_with_anything_else(self) -> None:
         """Trigger and window are those of the other messages."""

@@ -421,6 +421,18 @@ def test_dicts_use_the_role_words_of_the_list(field: str, words: Any, expected: 
     assert tuple(m[field] for m in result.surviving[:2]) == expected
 
 
+def test_the_nearest_neighbour_shows_how_a_role_is_said() -> None:
+    """Where a list changed its words, those around the block count."""
+    messages = turns(8)
+    messages[0]["role"], messages[1]["role"] = "human", "ai"
+    pruner = reducer(Summarizer(), keep=lambda m: m["id"] < "m4")
+    assert [m["role"] for m in pruner.reduce(messages).surviving] == [
+        "human",
+        "ai",
+        *["user", "assistant"] * 3,
+    ]
+
+
 def test_a_list_that_says_no_role_word_of_either_side_gets_the_factorys() -> None:
     """Without a word to go by the factory's words stay."""
     made = default_summary_messages_factory("t", 3)

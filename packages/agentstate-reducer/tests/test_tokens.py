@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
 import sys
-import textwrap
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import tiktoken
 from hypothesis import given
 from langchain_core.messages import AIMessage, HumanMessage
 
-from agentstate_reducer import MessageReducer, ReducerConfig, resolve_token_counter
+from agentstate_reducer import MessageReducer, ReducerConfig, _tokens, resolve_token_counter
 from agentstate_reducer.testing import FORMS, Step, histories, written
 
 
 @pytest.fixture(autouse=True)
-def _heuristic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No tiktoken has been found, as on a machine without it."""
-    from agentstate_reducer import _tokens
-
-    vocabulary = _tokens._Vocabulary()
-    vocabulary.settled = True
-    monkeypatch.setattr(_tokens, "vocabulary", vocabulary)
+def vocabulary(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A process that has not counted yet and has no tiktoken; what is waited for is short."""
+    monkeypatch.setattr(_tokens, "VOCABULARY_SECONDS", 0.05)
+    monkeypatch.setattr(_tokens, "vocabulary", _tokens._Vocabulary())
+    monkeypatch.setattr(_tokens, "_memo", _tokens._Memo(40))
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    return _tokens.vocabulary
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -61,6 +61,9 @@ def by_tokens(limit: int, **fields: Any) -> MessageReducer:
         (7, 4),
         (True, 5),
         ({1: 2}, 4),
+        ([10**5_000], 4),
+        ({"data": ["a" * 40]}, 14),
+        ([{"note": "data: " + "a" * 34}], 14),
         ([SimpleNamespace(text="a" * 40)], 14),
         ([SimpleNamespace(type="thinking", thinking="a" * 40, signature="s" * 400)], 14),
         ([{"type": "tool_result", "tool_use_id": "x" * 99, "content": [{"text": "a" * 40}]}], 14),
@@ -101,6 +104,7 @@ DATA = "A" * 200_000
         {"type": "custom", "picture": f"data:image/png;base64,{DATA}"},
         {"type": "custom", "picture": {"data": DATA}},
         {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "data": DATA}]},
+        {"type": "resource", "resource": {"blob": DATA}},
         SimpleNamespace(type="image", data=DATA),
         DATA.encode(),
     ],
@@ -179,8 +183,8 @@ def test_a_generated_image_costs_a_constant() -> None:
     ],
 )
 def test_names_and_arguments_of_calls_count_in_every_form(message: Any) -> None:
-    """106 characters of name and arguments are 26 tokens, once."""
-    assert tokens(message) == 4 + 106 // 4
+    """107 characters of name and arguments are 26 tokens, once."""
+    assert tokens(message) == 4 + 107 // 4
     reducer = by_tokens(26, preserve_first=False)
     plan = reducer.plan([message])
     assert plan.tokens_before == 30
@@ -193,6 +197,20 @@ def test_large_arguments_trigger_pruning() -> None:
         for i in range(20)
     ]
     assert len(by_tokens(5_000).reduce(calls).surviving) <= 5
+
+
+def test_calls_of_two_forms_in_one_list_all_count() -> None:
+    """Also where one of them names nothing."""
+    args = {"q": "w" * 94}
+    calls = [
+        {"id": "a", "function": {"name": "search", "arguments": repr(args)}},
+        {"id": "b", "name": "search", "args": args},
+        {"id": "c", "args": args},
+        {"id": "d", "name": None, "args": None},
+    ]
+    messages = [{"role": "ai", "content": "", "tool_calls": [call]} for call in calls]
+    assert by_tokens(1).plan(messages).tokens_before == 31 + 31 + 29 + 4
+    assert by_tokens(1).plan(messages[1::2]).tokens_before == 31 + 4
 
 
 def test_hostile_arguments_cost_nothing() -> None:
@@ -316,125 +334,120 @@ def test_counters_can_be_copied_and_pickled() -> None:
 
 # -- tiktoken ------------------------------------------------------------------------------------
 
-ENCODING = """
-import tiktoken, tiktoken.registry
-encoding = tiktoken.Encoding(
-    name="bytes",
-    pat_str=r"(?s:.)",
-    mergeable_ranks={bytes([i]): i for i in range(256)},
-    special_tokens={"<|endoftext|>": 256},
-)
-tiktoken.registry.ENCODINGS["cl100k_base"] = encoding
-"""
 
-
-def run(code: str) -> list[str]:
-    """What a fresh interpreter prints: the search for tiktoken happens once a process."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+@pytest.fixture
+def byte_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real tiktoken with a vocabulary of one token per byte."""
+    monkeypatch.undo()
+    monkeypatch.setattr(_tokens, "vocabulary", _tokens._Vocabulary())
+    encoding = tiktoken.Encoding(
+        name="bytes",
+        pat_str=r"(?s:.)",
+        mergeable_ranks={bytes([i]): i for i in range(256)},
+        special_tokens={"<|endoftext|>": 256},
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    monkeypatch.setitem(tiktoken.registry.ENCODINGS, "cl100k_base", encoding)
 
 
+@pytest.mark.usefixtures("byte_tokens")
 def test_tiktoken_counts_where_its_vocabulary_is_found() -> None:
     """Special tokens as the text they are, calls included, the same at once and one by one."""
-    assert run(
-        ENCODING
-        + """
-from agentstate_reducer import MessageReducer, ReducerConfig, resolve_token_counter
-count = resolve_token_counter()
-messages = [{"role": "user", "content": text} for text in ("abc", "<|endoftext|>", "abc")]
-call = {"id": "a", "name": "fn", "args": {}}
-messages.append({"role": "ai", "content": None, "tool_calls": [call]})
-print(*map(count, messages))
-print(MessageReducer(config=ReducerConfig(max_tokens=1)).plan(messages).tokens_before)
-"""
-    ) == ["7", "17", "7", "8", "39"]
+    call = {"id": "a", "name": "fn", "args": {}}
+    messages = [user("abc"), user("<|endoftext|>"), user("\ud83d"), user("abc")]
+    messages.append({"role": "ai", "content": None, "tool_calls": [call]})
+    assert list(map(tokens, messages)) == [7, 17, 7, 7, 8]
+    assert by_tokens(1).plan(messages).tokens_before == 46
 
 
-def test_an_unreachable_vocabulary_is_waited_for_once() -> None:
-    """Then it is the heuristic, also for a thread that asks meanwhile and in a forked child."""
-    assert run(
-        """
-        import os, sys, threading, time, types
-        from agentstate_reducer import _tokens, resolve_token_counter
-        _tokens.VOCABULARY_SECONDS = 0.05
-        asked = []
-        def get_encoding(name):
-            asked.append(name)
-            threading.Event().wait()
-        sys.modules["tiktoken"] = types.SimpleNamespace(get_encoding=get_encoding)
-        message = {"role": "user", "content": "w" * 40}
-        count = resolve_token_counter()
-        others = [threading.Thread(target=count, args=(message,)) for _ in range(3)]
-        for other in others: other.start()
-        for other in others: other.join()
-        print(count(message), count(message), len(asked))
-        """
-    ) == ["14", "14", "1"]
+@pytest.mark.usefixtures("byte_tokens")
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_all_forms_are_counted_by_tiktoken_too(form: str) -> None:
+    """More than by the heuristic, with a token a byte."""
+    steps = [Step("human", "w"), Step("call", "w", ("a",)), Step("results", "w", ("a",))]
+    assert all(tokens(message) > 4 for message in written(steps, [form]))
 
 
-def test_a_lock_that_a_fork_left_behind_is_not_waited_for_without_end() -> None:
+class SlowTiktoken:
+    """A tiktoken that hangs in its download, for ever."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def get_encoding(self, name: str) -> Any:
+        self.asked += 1
+        threading.Event().wait()
+
+
+def test_an_unreachable_vocabulary_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is the heuristic for good, for all threads that ask."""
+    slow = SlowTiktoken()
+    monkeypatch.setitem(sys.modules, "tiktoken", slow)
+    costs: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: costs.append(tokens(user("w" * 40)))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [*costs, tokens(user("w" * 40))] == [14] * 4
+    assert slow.asked == 1
+
+
+def test_a_lock_that_a_fork_left_behind_is_not_waited_for_without_end(vocabulary: Any) -> None:
     """The child counts by the heuristic."""
-    assert run(
-        """
-        from agentstate_reducer import _tokens, resolve_token_counter
-        _tokens.VOCABULARY_SECONDS = 0.05
-        _tokens.vocabulary._lock.acquire()
-        print(resolve_token_counter()({"role": "user", "content": "w" * 40}))
-        """
-    ) == ["14"]
+    vocabulary._lock.acquire()
+    assert tokens(user("w" * 40)) == 14
 
 
-def test_without_tiktoken_the_heuristic_counts() -> None:
-    """A broken installation is no different."""
-    assert run(
-        """
-        import sys
-        sys.modules["tiktoken"] = None
-        from agentstate_reducer import resolve_token_counter
-        print(resolve_token_counter()({"role": "user", "content": "w" * 40}))
-        """
-    ) == ["14"]
+def test_what_another_thread_found_meanwhile_is_taken(vocabulary: Any) -> None:
+    """A thread that waited for the lock does not look again."""
+
+    class Busy:
+        def acquire(self, timeout: float) -> bool:
+            vocabulary.settled, vocabulary._encode = True, lambda text: [0] * 7
+            return True
+
+        def release(self) -> None:
+            """Was never locked."""
+
+    vocabulary._lock = Busy()
+    assert tokens(user("w")) == 4 + 7
 
 
-def test_texts_are_counted_once_and_the_memo_is_bounded() -> None:
+def test_nothing_is_looked_for_before_the_first_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a reducer nor a counter imports tiktoken when it is made."""
+    slow = SlowTiktoken()
+    monkeypatch.setitem(sys.modules, "tiktoken", slow)
+    by_tokens(10, token_counter=len).reduce([[]])
+    by_tokens(10)
+    resolve_token_counter()
+    assert slow.asked == 0
+
+
+def test_texts_are_counted_once_and_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keyed by the text, so that a changed message is counted anew; the oldest are forgotten."""
-    assert run(
-        """
-        import sys, types
-        from agentstate_reducer import _tokens, resolve_token_counter
-        seen = []
-        encoding = types.SimpleNamespace(encode_ordinary=lambda text: seen.append(text) or [0])
-        sys.modules["tiktoken"] = types.SimpleNamespace(get_encoding=lambda name: encoding)
-        _tokens._memo = _tokens._Memo(40)
-        count = resolve_token_counter()
-        def ask(*texts):
-            seen.clear()
-            for text in texts: count({"role": "user", "content": text})
-            print(len(seen))
-        ask("a" * 8, "a" * 8, "b" * 8)       # two texts
-        ask("a" * 8, "b" * 8)                # known
-        ask("c" * 8, "a" * 8)                # one more fills the younger half
-        ask("b" * 8)                         # known in the older half
-        ask("d" * 8, "e" * 8, "f" * 8, "g" * 8)  # fill it twice
-        ask("a" * 8)                         # forgotten
-        ask("x" * 99, "x" * 99)              # too long to be kept
-        """
-    ) == ["2", "0", "1", "0", "4", "1", "2"]
+    seen: list[str] = []
 
+    def encode(text: str) -> list[int]:
+        seen.append(text)
+        return [0]
 
-def test_all_forms_are_counted_by_tiktoken_too() -> None:
-    """No content shape raises."""
-    assert run(
-        ENCODING
-        + """
-from agentstate_reducer import resolve_token_counter
-from agentstate_reducer.testing import FORMS, Step, written
-steps = [Step("human", "w"), Step("call", "w", ("a",)), Step("results", "w", ("a",))]
-count = resolve_token_counter()
-print(all(count(m) > 4 for form in FORMS for m in written(steps, [form])))
-"""
-    ) == ["True"]
-    assert len(FORMS) == 10
+    encoding = SimpleNamespace(encode_ordinary=encode)
+    monkeypatch.setitem(
+        sys.modules, "tiktoken", SimpleNamespace(get_encoding=lambda name: encoding)
+    )
+
+    def counted(*texts: str) -> int:
+        seen.clear()
+        for text in texts:
+            tokens(user(text * 8))
+        return len(seen)
+
+    assert counted("a", "a", "b") == 2
+    assert counted("a", "b") == 0
+    assert counted("c", "a") == 1  # fills the younger half of 20 characters
+    assert counted("b") == 0  # is in the older one
+    assert counted("d", "e", "f", "g") == 4  # fill it twice
+    assert counted("a") == 1
+    assert counted("long" * 3, "long" * 3) == 2  # never kept

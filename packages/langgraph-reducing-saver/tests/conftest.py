@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import sys
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -173,10 +174,19 @@ class Chat:
 def chat(inner: Inner, durability: str) -> Callable[..., Chat]:
     """Compile a graph over each saver, through each face, in each durability."""
 
-    def start(compiles: Callable[[Any], Any], reducer: MessageReducer, **options: Any) -> Chat:
+    def start(
+        compiles: Callable[[Any], Any],
+        reducer: MessageReducer,
+        *,
+        interrupts: bool = False,
+        **options: Any,
+    ) -> Chat:
         saver = ReducingSaver(inner.saver, reducer, **options)
         config = {"configurable": {"thread_id": uuid.uuid4().hex}}
-        return Chat(compiles(saver), inner.is_async, durability, config)
+        # LangGraph's interrupt() needs Python 3.11 under ainvoke; an async saver can be
+        # called from another thread.
+        is_async = inner.is_async and not (interrupts and sys.version_info < (3, 11))
+        return Chat(compiles(saver), is_async, durability, config)
 
     return start
 

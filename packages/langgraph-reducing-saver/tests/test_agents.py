@@ -117,7 +117,7 @@ async def test_a_person_approves_calls_from_a_reduced_checkpoint(
             checkpointer=saver,
         )
 
-    thread = chat(compiles, memory.reducer(0, 3))
+    thread = chat(compiles, memory.reducer(0, 3), interrupts=True)
     await thread.invoke({"messages": [*talk(6), HumanMessage("go")]})
     decisions = [{"type": "approve"}, {"type": "reject", "message": "no"}]
     after = await thread.invoke(Command(resume={"decisions": decisions}))

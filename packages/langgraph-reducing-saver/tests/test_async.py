@@ -7,6 +7,7 @@ import functools
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -201,6 +202,20 @@ async def test_an_async_hook_runs_or_is_refused(kind: str) -> None:
     assert remember.ids == ["1", "2", "3", "4", "5", "6"]
     with pytest.raises(TypeError, match="async"):
         await asyncio.to_thread(bounded.invoke, human(1), config())
+
+
+async def test_hooks_see_the_context_of_the_call(inner: Any, chat: Any) -> None:
+    """Whoever keeps the user of a request in a context variable finds it there."""
+    user: ContextVar[str] = ContextVar("user", default="nobody")
+    seen: set[str] = set()
+    for hook in (lambda *_: seen.add(user.get()), Background(lambda *_: seen.add(user.get()))):
+        config = ReducerConfig(min_messages=2, max_messages=3, on_prune=[hook])
+        thread = chat(graph, MessageReducer(config=config))
+        user.set("ada")
+        await thread.invoke(human(8))
+        if isinstance(hook, Background):
+            assert await asyncio.to_thread(hook.flush, PATIENCE)
+    assert seen == {"ada"}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

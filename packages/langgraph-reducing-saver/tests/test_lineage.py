@@ -74,8 +74,8 @@ STATES = [(Added, as_object), (Replaced, as_dict)]
 async def test_each_message_is_handed_over_once_in_order(
     kind: Any, make: Any, ask: bool, chat: Any, memory: Any
 ) -> None:
-    """Over several turns, whose puts overlap, and over interrupts."""
-    thread = chat(turns(kind, make, ask=ask), memory.reducer())
+    """Over several turns, whose puts overlap, and over interrupts; and none is given an id."""
+    thread = chat(turns(kind, make, ask=ask), memory.reducer(), interrupts=ask)
     said = []
     for turn in range(5):
         text = f"u{turn}"
@@ -84,7 +84,9 @@ async def test_each_message_is_handed_over_once_in_order(
             seen = await thread.invoke(Command(resume="go"))
         said.append(text)
         said += [m["content"] if isinstance(m, dict) else m.content for m in seen["messages"][-2:]]
-    stored = [m["content"] if isinstance(m, dict) else m.content for m in await thread.stored()]
+    messages = await thread.stored()
+    stored = [m["content"] if isinstance(m, dict) else m.content for m in messages]
+    assert not any(m.get("id") if isinstance(m, dict) else m.id for m in messages)
     assert memory.texts == said[1 : 1 + len(memory.texts)]
     assert [said[0], *said[1 + len(memory.texts) :]] == stored
 
@@ -204,7 +206,7 @@ async def test_a_pending_write_with_the_whole_list_is_cut_like_the_list(
         builder.add_edge("gen", "asks")
         return builder.compile(checkpointer=saver)
 
-    thread = chat(compiles, memory.reducer())
+    thread = chat(compiles, memory.reducer(), interrupts=True)
     await thread.invoke({"messages": [as_dict("human", f"u{i}") for i in range(9)]})
     again = type(memory)()
     thread.graph = compiles(ReducingSaver(inner.saver, again.reducer()))

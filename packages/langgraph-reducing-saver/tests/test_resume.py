@@ -57,7 +57,8 @@ async def test_what_a_sibling_wrote_about_pruned_messages_is_dropped(
 ) -> None:
     """Writes computed from the long list neither brick the thread nor revive what left."""
     written, expected = SIBLINGS[case]
-    thread = chat(beside_an_interrupt(lambda state: {"messages": written}), memory.reducer(4, 8))
+    node = beside_an_interrupt(lambda state: {"messages": written})
+    thread = chat(node, memory.reducer(4, 8), interrupts=True)
     await thread.invoke({"messages": talk(9)})
     await thread.stored()  # a thread that cannot be read is lost
     await thread.invoke(Command(resume="ok"))
@@ -71,7 +72,7 @@ async def test_a_node_may_return_the_whole_list(chat: Any, memory: Any, talk: An
     def whole(state: State) -> Any:
         return {"messages": [*state["messages"], AIMessage("x", id="x")]}
 
-    thread = chat(beside_an_interrupt(whole), memory.reducer())
+    thread = chat(beside_an_interrupt(whole), memory.reducer(), interrupts=True)
     await thread.invoke({"messages": talk(9)})
     await thread.invoke(Command(resume="ok"))
     stored = [message.id for message in await thread.stored()]

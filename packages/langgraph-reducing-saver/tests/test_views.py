@@ -226,7 +226,6 @@ async def test_the_same_ids_in_two_conversations_reach_both_memories(
     for user in ("ada", "bob"):
         thread.config = {"configurable": {"thread_id": f"{thread.config}{user}"}}
         await thread.invoke({"messages": talk(9)}, memory_namespace=("memories", user))
-    assert sorted(set(memory.ids)) == sorted({f"m{i}" for i in range(1, 7)} | set(memory.ids))
     for user in ("ada", "bob"):
         ids = [
             message.id

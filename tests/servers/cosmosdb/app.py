@@ -41,6 +41,8 @@ class Server:
                 self.faults.add(body)
             case "page_rows":
                 self.faults.page_rows = body["rows"]
+            case "empty_pages":
+                self.faults.empty_pages = body["count"]
             case "clock":
                 self.account.clock_offset += body["seconds"]
             case "counts":
@@ -93,7 +95,7 @@ class Server:
     def _dispatch(self, request: Request) -> Answer:
         if len(request.segments) < 5 or request.segments[4] == "pkranges":
             return serve_resource(self.account, request)
-        return serve_document(self.account, request, self.faults.page_rows)
+        return serve_document(self.account, request, self.faults)
 
     def _response(self, answer: Answer) -> web.Response:
         headers = {

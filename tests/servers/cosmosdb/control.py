@@ -39,6 +39,10 @@ class CosmosServer:
         """No page of a query has more rows than this, whatever was asked for."""
         self._ask("page_rows", {"rows": rows})
 
+    def empty_pages(self, count: int) -> None:
+        """The next pages of queries have no rows and go on where they were asked to begin."""
+        self._ask("empty_pages", {"count": count})
+
     def requests(self) -> dict[str, int]:
         """How often each operation was asked for since the last `clear`."""
         return dict(self._ask("counts", {})["requests"])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from . import items, queries
 from .exchange import Answer, Request, feed, item_answer
 from .failure import COLLECTION_RID_MISMATCH, Failure, not_spoken
+from .faults import Faults
 from .store import Account, Container, PartitionValue
 
 DEFAULT_PAGE_ROWS = 100  # "Query pagination": the service's own choice is at most 100 items
 
 
-def serve_document(account: Account, request: Request, page_rows: int | None) -> Answer:
+def serve_document(account: Account, request: Request, faults: Faults) -> Answer:
     """The answer to a path at or below the items of a container."""
     _, database_id, _, container_id, kind, *rest = request.segments
     if kind != "docs" or len(rest) > 1:
@@ -22,7 +23,7 @@ def serve_document(account: Account, request: Request, page_rows: int | None) ->
     if request.operation == "plan":
         return Answer(200, queries.plan(request.body["query"]))
     if request.operation == "query":
-        return _query(container, request, page_rows)
+        return _query(container, request, faults)
     if request.operation == "batch":
         return Answer(*items.batch(container, _partition(request), request.raw))
     return _point(container, request, rest[0] if rest else None)
@@ -53,14 +54,14 @@ def _point(container: Container, request: Request, item_id: str | None) -> Answe
     return item_answer(*result, minimal)
 
 
-def _query(container: Container, request: Request, page_rows: int | None) -> Answer:
+def _query(container: Container, request: Request, faults: Faults) -> Answer:
     asked = int(request.headers.get("x-ms-max-item-count", -1))
     limit = asked if asked > 0 else DEFAULT_PAGE_ROWS
     page = queries.answer(
         container,
         request.body,
         _scope(container, request),
-        limit if page_rows is None else min(limit, page_rows),
+        faults.page_limit(limit),
         request.headers.get("x-ms-continuation"),
     )
     return feed("Documents", page.rows, page.continuation)

@@ -31,9 +31,17 @@ class Faults:
     def __init__(self) -> None:
         self.waiting: list[Fault] = []
         self.page_rows: int | None = None
+        self.empty_pages = 0
 
     def add(self, description: dict[str, Any]) -> None:
         self.waiting.append(Fault(**description))
+
+    def page_limit(self, asked: int) -> int:
+        """How many rows the next page of a query may have."""
+        if self.empty_pages:
+            self.empty_pages -= 1
+            return 0
+        return asked if self.page_rows is None else min(asked, self.page_rows)
 
     def strike(self, operation: str) -> Fault | None:
         """The fault that hits a request of this operation, used up by one."""

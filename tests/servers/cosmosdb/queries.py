@@ -90,8 +90,9 @@ def answer(
     taken = _fitting([shape(row) for row in remaining[:limit]])
     if len(taken) == len(remaining):
         return Page(taken, None)
-    last = remaining[len(taken) - 1]
-    position = {"key": last.key, "left": None if left is None else left - len(taken)}
+    if taken:
+        position = {"key": remaining[len(taken) - 1].key}
+        position |= {} if left is None else {"left": left - len(taken)}
     return Page(taken, base64.b64encode(encode(position)).decode())
 
 

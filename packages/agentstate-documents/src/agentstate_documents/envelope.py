@@ -29,16 +29,18 @@ STORED, DEFLATED, SEALED = b"\x00", b"\x01", b"\x02"
 _TYPES = ("msgpack", "null", "bytes", "bytearray", "json", "pickle", "bytes+aes")
 _CODES = {name: code for code, name in enumerate(_TYPES, start=1)}
 
-# The window of raw deflate, and level and memory for the smallest result: bodies are small
-# and read more often than the processor notices.
-_WBITS, _LEVEL, _MEMORY = -15, 9, 9
+# The window of raw deflate, and the memory and level of the smallest result. Above a megabyte
+# that level takes some 50 ms each, the fastest a quarter, for a fifth more bytes.
+_WBITS, _MEMORY = -15, 9
+_LEVEL, _FAST_LEVEL, _FAST_ABOVE_BYTES = 9, 1, 1_000_000
 
 
 def pack(frames: Iterable[Typed]) -> bytes:
     """The frames as one text of bytes, compressed when that makes it smaller."""
     raw = b"".join(_framed(frames))
+    level = _LEVEL if len(raw) <= _FAST_ABOVE_BYTES else _FAST_LEVEL
     deflate = zlib.compressobj(
-        _LEVEL, zlib.DEFLATED, _WBITS, _MEMORY, zlib.Z_DEFAULT_STRATEGY, DICTIONARY
+        level, zlib.DEFLATED, _WBITS, _MEMORY, zlib.Z_DEFAULT_STRATEGY, DICTIONARY
     )
     packed = deflate.compress(raw) + deflate.flush()
     return DEFLATED + packed if len(packed) < len(raw) else STORED + raw

@@ -19,9 +19,9 @@ from agentstate_documents.model import MAX_KEY_LENGTH
 END = "!"
 AFTER_END = '"'
 
-# Their sum with two ends and the longest kind (79 characters) is below MAX_KEY_LENGTH.
+# With two ends and the longest kind around a task (29 characters), at most MAX_KEY_LENGTH.
 _MAX_NAMESPACE = 256
-MAX_ID = 160
+MAX_ID = 128
 _MAX_TASK = 64
 
 _SPECIAL = re.compile(r"[^$-.0-;A-\[\]-}=>@<]")

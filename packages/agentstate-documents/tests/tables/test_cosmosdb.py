@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from azure.core.credentials import AccessToken
+from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.cosmos import CosmosClient, PartitionKey
 from azure.cosmos._cosmos_client_connection import CosmosClientConnection
 from azure.cosmos.aio import CosmosClient as AioCosmosClient
@@ -20,6 +22,7 @@ from azure.cosmos.aio import CosmosClient as AioCosmosClient
 from agentstate_documents import Document, DocumentConflict, TableUnavailable, Write
 from agentstate_documents.model import MAX_KEY_LENGTH
 from agentstate_documents.tables.cosmosdb import AioCosmosDBTable, CosmosDBTable, cosmosdb_tables
+from agentstate_documents.tables.cosmosdb_clients import AwaitedCredential
 from agentstate_documents.testing.table_contract import Blocking, TableContract, read_all, writes
 from servers.cosmosdb.auth import KEY, TOKEN
 from servers.cosmosdb.control import CosmosServer
@@ -114,6 +117,16 @@ class TestRequests:
             "replace": 1,
         }
 
+    async def test_what_is_absent_keeps_nothing_from_being_deleted(
+        self, face: Any, partition: str, cosmosdb_server: CosmosServer
+    ) -> None:
+        """A batch that fails for an absent document is made up for one by one."""
+        await face.put(partition, writes(Document("a", b""), Document("b", b"")))
+        cosmosdb_server.clear()
+        await face.delete(partition, ["nothing", "a"])
+        assert cosmosdb_server.requests() == {"batch": 1, "delete": 2}
+        assert [d.sort for d in await read_all(face, partition)] == ["b"]
+
     async def test_the_fullest_put_fits_a_request(self, face: Any, partition: str) -> None:
         """Fifty documents with the longest keys, all escaped, and as many bytes as may be."""
         where = partition + '"' * (MAX_KEY_LENGTH - len(partition))
@@ -145,6 +158,15 @@ class TestRequests:
         table.put(partition, writes(*(Document(f"{n}", b"") for n in range(5))))
         assert len(await read_all(Blocking(table), partition, limit=2)) == 5
 
+    async def test_an_empty_page_is_not_the_end(
+        self, face: Any, partition: str, cosmosdb_server: CosmosServer
+    ) -> None:
+        """The database may send nothing and still have more."""
+        await face.put(partition, writes(*(Document(f"{n}", b"") for n in range(4))))
+        cosmosdb_server.shorten_pages(2)
+        cosmosdb_server.empty_pages(3)
+        assert len(await read_all(face, partition, descending=True)) == 4
+
 
 class TestFailures:
     """Faults of the database and what becomes of them."""
@@ -154,13 +176,22 @@ class TestFailures:
         await face.put(partition, writes(Document("there", b"1")))
         cosmosdb_server.clear()
 
-    @pytest.mark.parametrize("status", [408, 429, 449, 503])
+    @pytest.mark.parametrize(
+        ("status", "substatus"),
+        [(408, 0), (429, 3200), (449, 0), (503, 0), (404, 1002), (410, 1002)],
+        ids=["timeout", "throttled", "contended", "no replica", "replica behind", "split"],
+    )
     async def test_a_busy_database_is_asked_again(
-        self, face: Any, partition: str, cosmosdb_server: CosmosServer, status: int
+        self,
+        face: Any,
+        partition: str,
+        cosmosdb_server: CosmosServer,
+        status: int,
+        substatus: int,
     ) -> None:
         """A put and a query get through after a refusal that passes."""
-        cosmosdb_server.inject(Fault("create", status=status))
-        cosmosdb_server.inject(Fault("query", status=status))
+        cosmosdb_server.inject(Fault("create", status=status, substatus=substatus))
+        cosmosdb_server.inject(Fault("query", status=status, substatus=substatus))
         await face.put(partition, writes(Document("new", b""), if_absent=True))
         assert len((await face.query(partition)).documents) == 2
         assert cosmosdb_server.requests()["create"] == 2
@@ -300,10 +331,14 @@ class TestExistence:
 class Tokens:
     """A blocking credential that hands out the server's token."""
 
+    threads: ClassVar[set[threading.Thread]] = set()
+
     def __init__(self) -> None:
         self.scopes: set[str] = set()
+        self.threads.add(threading.current_thread())
 
     def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+        self.threads.add(threading.current_thread())
         self.scopes.update(scopes)
         return AccessToken(TOKEN, int(time.time()) + 3600)
 
@@ -379,9 +414,35 @@ class TestCredentials:
         """With neither key nor credential it is `DefaultAzureCredential` that gives the token."""
         monkeypatch.delenv("COSMOSDB_KEY", raising=False)
         monkeypatch.setattr("azure.identity.DefaultAzureCredential", Tokens)
-        for table in self.tables(cosmosdb_https_server, container):
+        _, awaiting = tables = self.tables(cosmosdb_https_server, container)
+        for table in tables:
+            Tokens.threads.clear()
             await table.put("p", writes(DOCUMENT))
             await table.close()
+            # On the awaiting face neither the search for credentials nor a token blocks the loop.
+            assert (threading.main_thread() in Tokens.threads) is (table is not awaiting)
+
+    @pytest.mark.parametrize("error", [ClientAuthenticationError("log in first"), AzureError("x")])
+    async def test_a_credential_may_have_no_token(
+        self, cosmosdb_https_server: CosmosServer, error: Exception
+    ) -> None:
+        """What the credential says about it is in the error of the port, or its cause."""
+
+        class NoTokens(Tokens):
+            def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+                raise error
+
+        for table in self.tables(cosmosdb_https_server, ("d", "c"), credential=NoTokens()):
+            with pytest.raises(TableUnavailable, match=r"no token: log in first|AzureError") as e:
+                await table.setup()
+            assert e.value.__cause__ is error
+            await table.close()
+
+    async def test_closing_leaves_the_credential_open(self) -> None:
+        """The awaiting face closes its own side of a blocking credential, and no more."""
+        async with AwaitedCredential(Tokens()) as credential:
+            await credential.close()
+            assert (await credential.get_token("scope")).token == TOKEN
 
     async def test_azure_identity_may_be_missing(
         self, cosmosdb_https_server: CosmosServer, monkeypatch: pytest.MonkeyPatch

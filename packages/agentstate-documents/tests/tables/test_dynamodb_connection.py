@@ -26,7 +26,7 @@ from agentstate_documents.tables.threaded import Threaded
 from agentstate_documents.testing.table_contract import Blocking
 from servers.faults import Fault, FaultProxy
 
-pytestmark = pytest.mark.usefixtures("aws_environment", "short_waits")
+pytestmark = pytest.mark.usefixtures("fresh_session", "short_waits")
 
 ONE = [Write(Document("k", b"1"))]
 BOTH = pytest.mark.parametrize("kind", [DynamoDBTable, AioDynamoDBTable])
@@ -59,6 +59,31 @@ def test_importing_and_constructing_loads_no_sdk() -> None:
         "assert not {'boto3', 'botocore', 'aiobotocore'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+IMPORTS = """
+import asyncio, sys, threading
+from agentstate_documents import Document, Write
+from agentstate_documents.tables.dynamodb import AioDynamoDBTable
+
+in_the_loop = {}
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith(("aiobotocore", "aiohttp", "botocore")):
+            in_the_loop[name] = threading.current_thread() is threading.main_thread()
+
+sys.meta_path.insert(0, Watch())
+table = AioDynamoDBTable(sys.argv[1], endpoint_url=sys.argv[2])
+asyncio.run(table.put("p", [Write(Document("k", b""))]))
+late = [name for name, found in in_the_loop.items() if found]
+assert in_the_loop and not late, late
+"""
+
+
+def test_the_event_loop_imports_no_sdk(name: str, dynamodb_endpoint: str) -> None:
+    """The first awaited request imports it in a thread: it takes half a second."""
+    subprocess.run([sys.executable, "-c", IMPORTS, name, dynamodb_endpoint], check=True)
 
 
 @pytest.mark.parametrize("bad", ["", "ab", "a b c", "a" * 256, "tä-ble", "arn:"])
@@ -229,6 +254,16 @@ async def test_others_may_create_the_table_at_the_same_time(
     ]
     await first.close()
     await second.close()
+
+
+def test_the_applications_default_session_is_used(
+    name: str, aws_environment: pytest.MonkeyPatch
+) -> None:
+    """What `boto3.setup_default_session` was told holds here too."""
+    boto3.setup_default_session(region_name="ap-south-1")
+    table = DynamoDBTable(name)
+    assert table._client._client().meta.region_name == "ap-south-1"
+    table.close()
 
 
 def test_first_use_from_many_threads_opens_one_client(

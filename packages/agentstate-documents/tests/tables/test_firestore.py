@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import json
 import subprocess
 import sys
 import textwrap
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -348,6 +350,26 @@ def test_one_loop_after_another_may_use_a_table(
         return len(found.documents)
 
     assert [asyncio.run(use(number, number != 0)) for number in range(3)] == [5, 10, 15]
+
+
+def test_clients_of_ended_loops_are_given_up(
+    firestore_control: Control, firestore_project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that runs loop after loop, and closes nothing, does not gather clients."""
+    make, made = firestore.AsyncClient, []
+
+    def watched(**place: Any) -> Any:
+        client = make(**place)
+        made.append(weakref.ref(client))
+        return client
+
+    monkeypatch.setattr(firestore, "AsyncClient", watched)
+    table = AsyncFirestoreTable("documents", project_id=firestore_project)
+    for _ in range(4):
+        asyncio.run(table.get("p", ["k"]))
+    gc.collect()
+    assert [client() is None for client in made] == [True, True, True, False]
+    asyncio.run(table.close())
 
 
 def test_the_event_loop_imports_nothing(firestore_control: Control, firestore_project: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentstate_documents import MemoryTable
+from agentstate_documents import Document, MemoryTable, Write
 from agentstate_documents.testing.table_contract import TableContract
 
 
@@ -16,6 +16,19 @@ class TestTinyMemoryTable(TableContract):
     @pytest.fixture
     def table(self):
         return MemoryTable(max_body_bytes=600, max_transaction_documents=8)
+
+
+def test_expired_documents_stay_until_they_are_removed():
+    """A row is there after its expiry, and gone, with its partition, once it is removed."""
+    table = MemoryTable()
+    table.put("p", [Write(Document("a", b"", 100)), Write(Document("b", b"", 200))])
+    table.put("q", [Write(Document("a", b"", 100)), Write(Document("b", b""))])
+    table.remove_expired(99)
+    assert len(table.query("p").documents) == 2
+    table.remove_expired(100)
+    assert [document.sort for document in table.query("p").documents] == ["b"]
+    table.remove_expired(200)
+    assert table.partitions() == ["q"]
 
 
 class TestSmallPages(TableContract):

@@ -23,12 +23,12 @@ _MEDIA_KINDS = frozenset(
         "container_upload",
     )
 )
-# Fields that hold its data or address, in a block of whatever kind.
+# Fields that hold its data or where it is, in a block of whatever kind.
+_DATA_FIELDS = frozenset(("data", "bytes", "base64", "b64_json", "blob", "file_data"))
 _MEDIA_FIELDS = frozenset(
     (
-        "data", "bytes", "base64", "b64_json", "image", "image_url", "audio", "audio_url",
-        "input_audio", "video", "video_url", "document", "file", "file_data", "file_url",
-        "inline_data", "inlineData", "fileData",
+        "image", "image_url", "audio", "audio_url", "input_audio", "video", "video_url",
+        "document", "file", "file_url", "inline_data", "inlineData", "fileData",
     )
 )
 # Names, marks and signatures: not words.
@@ -67,7 +67,7 @@ class Parts:
         if issubclass(kind, str):
             self.texts.append(str.__str__(value))
         elif issubclass(kind, (int, float)):
-            self.texts.append(repr(value) if kind in (int, float, bool) else "")
+            self.texts.append(_written(value))
         elif issubclass(kind, (bytes, bytearray, memoryview)):
             self.media += 1
         elif value is not None and len(self._path) < _MAX_DEPTH and id(value) not in self._path:
@@ -94,8 +94,8 @@ class Parts:
                 self._field(name, value)
 
     def _field(self, name: Any, value: Any) -> None:
-        if name in _MEDIA_FIELDS or (type(value) is str and value.startswith("data:")):
-            self.media += value is not None
+        if _is_media(name, value):
+            self.media += 1
         elif name not in _NOT_CHARGED:
             self._any(value)
 
@@ -180,11 +180,11 @@ def _call(call: Any) -> list[str]:
     return [*texts, arguments if type(arguments) is str else _written(arguments)]
 
 
-def _written(arguments: Any) -> str:
-    """Arguments as text: as long as their JSON but for escapes, in a third of its time."""
+def _written(value: Any) -> str:
+    """A value as text: as long as its JSON but for escapes, in a third of the time."""
     try:
-        return repr(arguments)
-    except Exception:  # an object that cannot be shown, or depth beyond Python's limit
+        return repr(value)
+    except Exception:  # it cannot be shown, or goes deeper or is longer than Python writes
         return ""
 
 
@@ -192,7 +192,16 @@ def _is_item(message: Any, letter: str) -> bool:
     """Whether the message is its own block: a Responses item, or of a shape nobody knows."""
     if letter in "ur":
         return True
-    return not text(field(message, "role")) and "_call" in (text(field(message, "type")) or "")
+    kind = text(field(message, "type")) or ""
+    return kind.endswith(("_call", "_output")) and not text(field(message, "role"))
+
+
+def _is_media(name: Any, value: Any) -> bool:
+    """Whether a field of a block of unknown kind holds an image, a sound, a video or a file."""
+    if type(value) is str:
+        data_url = value.startswith("data:") and ";base64," in value[:200]
+        return data_url or name in _DATA_FIELDS or name in _MEDIA_FIELDS
+    return type(value) is dict and name in _MEDIA_FIELDS
 
 
 def _plain_text(kind: str | None, block: Any) -> str | None:

@@ -71,6 +71,11 @@ class Plan:
         self._costs, self._grounds = costs, grounds
 
     @property
+    def block(self) -> Collection[int]:
+        """Input indices of the messages of an old summary; none where they were not looked for."""
+        return self._grounds.block if self._grounds else ()
+
+    @property
     def pruned(self) -> tuple[int, ...]:
         """Input indices of the messages that leave."""
         return () if self.leaves is None else tuple(compress(range(self.size), self.leaves))
@@ -145,13 +150,13 @@ def make_plan(
     messages: list[Any],
     config: ReducerConfig,
     counter: TokenCounter | None = None,
-    is_summary: Callable[[Any], bool] | None = None,
+    find_summaries: Callable[[list[Any]], Collection[int]] | None = None,
 ) -> Plan:
-    """The plan for one list. Asks `keep`, the counter and `is_summary`, and nothing else.
+    """The plan for one list. Asks `keep`, the counter and `find_summaries`, and nothing else.
 
-    `counter` is needed when `config.token_limit` is set. `is_summary` marks the messages of an
-    old summary block: they count for nothing, and leave when anything leaves because of the
-    limit. In count mode a list under the limit is not looked into.
+    `find_summaries` says at which indices messages of an old summary stand: they count for
+    nothing, and leave when anything leaves because of the limit. In count mode a list under the
+    limit is not looked into.
     """
     size, limit = len(messages), config.token_limit
     if limit is None and not config.repair_tool_pairs and not _exceeds(size, config.max_messages):
@@ -160,8 +165,10 @@ def make_plan(
     costs = None
     if limit is not None:
         costs = (counter or resolve_token_counter(config.token_counter)).costs(reading)
-    marked = map(is_summary, messages) if is_summary else ()
-    block = frozenset(i for i, mark in enumerate(marked) if mark)
+        total = sum(costs)
+        if total <= limit and not config.repair_tool_pairs:
+            return Plan(size, _share(total, limit), costs=costs)
+    block = frozenset(find_summaries(messages)) if find_summaries else frozenset()
     rest = reading.without(block)
     broken = broken_pairs(rest) if config.repair_tool_pairs else {}
     rest = rest.without(broken)
@@ -169,11 +176,10 @@ def make_plan(
     grounds = _Grounds(block, broken, rest, decision)
     repairs = _flags(size, broken) if broken else None
     over_limit = decision is not None and any(decision.leaves)
-    leaves = _leaves(size, grounds) if decision is not None and over_limit else repairs
     return Plan(
         size,
         pressure,
-        leaves=leaves,
+        leaves=_leaves(size, grounds) if over_limit else repairs,
         repairs=repairs,
         over_limit=over_limit,
         costs=costs,
@@ -215,8 +221,8 @@ def _flags(size: int, indices: Collection[int]) -> bytes:
 
 
 def _leaves(size: int, grounds: _Grounds) -> bytes:
-    decided = grounds.decision.leaves if grounds.decision else bytes(size)
-    if not grounds.block and not grounds.broken:
+    decided = grounds.decision.leaves if grounds.decision else b""
+    if len(decided) == size:
         return bytes(decided)
     gone = compress(grounds.rest.at, decided)
     return _flags(size, [*grounds.block, *grounds.broken, *gone])

@@ -24,7 +24,7 @@ from ._merge import merge_messages
 from ._messages import field, id_of, role_of, text
 from ._plan import Plan, make_plan
 from ._result import Clock, ReduceEvent, ReducerResult
-from ._summary import Summaries, digests_of, is_synthetic
+from ._summary import Summaries, digests_of, is_synthetic, summaries_in
 from ._tokens import resolve_token_counter
 
 log = logging.getLogger("agentstate_reducer")
@@ -117,7 +117,7 @@ class MessageReducer:
 
         Asks `keep` and `token_counter`, and calls nothing else.
         """
-        return make_plan(_listed(messages, None), self.config, self._counter, is_synthetic)
+        return make_plan(_listed(messages, None), self.config, self._counter, summaries_in)
 
     def as_langgraph_reducer(self) -> Callable[[Any, Any], list[Any]]:
         """For `Annotated[list, ...]`: `add_messages`, then `reduce` with the namespace None."""
@@ -162,11 +162,11 @@ class MessageReducer:
             yield Awaits(self._async)
         synthetic = _either(is_synthetic, is_summary)
         clock = Clock()
-        plan = yield from self._plan(messages, synthetic)
+        plan = yield from self._plan(messages, is_summary)
         plan_seconds = clock.lap()
         result, plan = yield from self._split(plan, messages, synthetic)
         summary_seconds = clock.lap()
-        pruned = _pruned(messages, plan, keys, synthetic)
+        pruned = _pruned(messages, plan, keys) if self._ledgers else Pruned([], [])
         delivered = 0
         for ledger in self._ledgers:
             if pruned or ledger.waits(namespace):
@@ -188,8 +188,8 @@ class MessageReducer:
             yield from _tell(self.config.on_reduce, event)
         return result
 
-    def _plan(self, messages: list[Any], synthetic: Callable[[Any], bool]) -> Steps[Plan]:
-        args = (messages, self.config, self._counter, synthetic)
+    def _plan(self, messages: list[Any], is_summary: Callable[[Any], bool] | None) -> Steps[Plan]:
+        args = (messages, self.config, self._counter, _finder(is_summary))
         if self._counter is None and self.config.keep is None:
             return make_plan(*args)
         # Counting runs code of the user, or loads a vocabulary: not on an event loop.
@@ -221,7 +221,7 @@ class MessageReducer:
                 plan = plan.only_repairs()
                 return ReducerResult(*plan.split(messages)), plan
             # The old summary is all that is left of what it sums up: it stays for the next one.
-            leaving = {i for i in plan.pruned if not synthetic(messages[i])}
+            leaving = set(plan.pruned).difference(plan.block)
             surviving = [m for i, m in enumerate(messages) if i not in leaving]
             return ReducerResult(surviving, [messages[i] for i in sorted(leaving)]), plan
         return ReducerResult(surviving, pruned, summary), plan
@@ -268,14 +268,23 @@ def _either(
     return first if second is None else lambda message: first(message) or second(message)
 
 
+def _finder(is_summary: Callable[[Any], bool] | None) -> Callable[[list[Any]], list[int]]:
+    """Finds the messages of summary blocks, those that `is_summary` tells included."""
+    if is_summary is None:
+        return summaries_in
+    also = is_summary
+    return lambda messages: [
+        i for i, message in enumerate(messages) if is_synthetic(message) or also(message)
+    ]
+
+
 def _pruned(
     messages: list[Any],
     plan: Plan,
     keys: Callable[[int], str | None] | None,
-    synthetic: Callable[[Any], bool],
 ) -> Pruned:
     """What the plan takes out, without summaries, with the keys."""
-    at = [i for i in plan.pruned if not synthetic(messages[i])]
+    at = [i for i in plan.pruned if i not in plan.block]
     ids = [id_of(messages[i]) for i in at]
     if keys is not None:
         ids = [keys(i) if key is None else key for i, key in zip(at, ids, strict=True)]

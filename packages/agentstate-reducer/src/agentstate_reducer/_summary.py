@@ -6,13 +6,16 @@ import copy
 import hashlib
 import threading
 from collections import OrderedDict
+from contextlib import suppress
+from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ._drivers import Call, RefusedError, Steps
 from ._messages import field, fingerprint, id_of, role_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ._config import ReducerConfig
 
@@ -56,6 +59,20 @@ def is_synthetic(message: Any) -> bool:
     """Whether it is part of a summary block, by its id."""
     key = id_of(message)
     return key is not None and key.startswith(MARK)
+
+
+def summaries_in(messages: list[Any]) -> list[int]:
+    """Indices of the messages of a summary block. That there is none is seen at the speed of C."""
+    with suppress(Exception):  # ids or messages of another form: they are looked at one by one
+        if MARK not in "".join(filter(None, _ids(messages))):
+            return []
+    return [i for i, message in enumerate(messages) if is_synthetic(message)]
+
+
+def _ids(messages: list[Any]) -> Iterable[Any]:
+    if messages and type(messages[0]) is dict:
+        return map(dict.get, messages, repeat("id"))
+    return map(attrgetter("id"), messages)
 
 
 class Summaries:

@@ -25,7 +25,7 @@ from ._stale import kept_note, note_of, without_pruned
 from ._summary import is_synthetic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
     "METADATA_KEY",
@@ -102,20 +102,10 @@ class CheckpointReduction:
         whose reducer fails is stored as it came, and logged; only the `TypeError` that
         refuses an async callable in a blocking call comes through.
         """
-        configurable = config["configurable"]
-        namespace = self._namespace(configurable)
+        namespace = self._namespace(config["configurable"])
         noted = _noted(metadata)
         values, notes = {}, {}
-        for channel in self.messages_keys:
-            place = Place(
-                _scope(configurable, channel), configurable.get("checkpoint_id"), checkpoint["id"]
-            )
-            value = checkpoint["channel_values"].get(channel, _ABSENT)
-            messages = _messages_in(value)
-            if messages is None:
-                if value is _ABSENT:
-                    self._histories.begun(place)
-                continue
+        for channel, place, value, messages in self._lists(config, checkpoint):
             try:
                 surviving, note = yield from self._reduce(
                     place, messages, namespace, noted.get(channel, {})
@@ -123,7 +113,7 @@ class CheckpointReduction:
             except AsyncCallableError:
                 raise
             except Exception as error:
-                thread = configurable.get("thread_id")
+                thread = config["configurable"].get("thread_id")
                 why = describe(error)
                 _log.error("Thread %s: %r is stored unreduced: %s", thread, channel, why)
                 continue
@@ -139,30 +129,40 @@ class CheckpointReduction:
         return checkpoint, metadata
 
     def read(self, saved: Any) -> Any:
-        """Return a checkpoint tuple, or None, without stale pending writes (see `_stale`)."""
+        """Return a checkpoint tuple, or None, without stale pending writes (see `_stale`).
+
+        A note that cannot be understood is logged and changes nothing.
+        """
         if saved is None:
             return None
-        configurable = saved.config["configurable"]
         noted = _noted(saved.metadata)
+        try:
+            for channel, place, _, messages in self._lists(saved.config, saved.checkpoint):
+                self._histories.loaded(place, messages, noted.get(channel, {}))
+            return _cleaned(saved, {key: noted[key] for key in self.messages_keys if key in noted})
+        except Exception as error:
+            _log.error(
+                "The note %r of a checkpoint is unreadable: %s", METADATA_KEY, describe(error)
+            )
+            return saved
+
+    def _lists(self, config: Any, checkpoint: Any) -> Iterator[tuple[str, Place, Any, list[Any]]]:
+        """The message lists of a checkpoint: channel, place, value and the messages in it."""
+        configurable = config["configurable"]
+        thread = str(configurable.get("thread_id"))
+        graph = str(configurable.get("checkpoint_ns") or "")
         for channel in self.messages_keys:
-            place = Place(_scope(configurable, channel), None, saved.checkpoint["id"])
-            value = saved.checkpoint["channel_values"].get(channel, _ABSENT)
+            place = Place(
+                scope_of(thread, graph, channel),
+                configurable.get("checkpoint_id"),
+                checkpoint["id"],
+            )
+            value = checkpoint["channel_values"].get(channel, _ABSENT)
             messages = _messages_in(value)
             if messages is not None:
-                self._histories.loaded(place, messages, noted.get(channel, {}))
+                yield channel, place, value, messages
             elif value is _ABSENT:
                 self._histories.begun(place)
-        stale = {channel: noted[channel] for channel in self.messages_keys if channel in noted}
-        if not stale or not saved.pending_writes:
-            return saved
-        return saved._replace(
-            pending_writes=[
-                (task, channel, without_pruned(value, stale[channel]))
-                if channel in stale
-                else (task, channel, value)
-                for task, channel, value in saved.pending_writes
-            ]
-        )
 
     def _reduce(
         self, place: Place, messages: list[Any], namespace: Any, noted: dict[str, Any]
@@ -197,9 +197,15 @@ def _noted(metadata: Any) -> dict[str, Any]:
     return {channel: note for channel, note in noted.items() if isinstance(note, dict)}
 
 
-def _scope(configurable: Any, channel: str) -> str:
-    thread, graph = configurable.get("thread_id"), configurable.get("checkpoint_ns")
-    return scope_of(str(thread), str(graph or ""), channel)
+def _cleaned(saved: Any, notes: dict[str, Any]) -> Any:
+    """The tuple without what its pending writes say of messages these notes name."""
+    if not notes or not saved.pending_writes:
+        return saved
+    writes = [
+        (task, channel, without_pruned(value, notes[channel]) if channel in notes else value)
+        for task, channel, value in saved.pending_writes
+    ]
+    return saved._replace(pending_writes=writes)
 
 
 def _messages_in(value: Any) -> list[Any] | None:

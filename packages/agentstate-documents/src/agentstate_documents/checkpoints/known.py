@@ -32,8 +32,8 @@ class Position:
     count: float = 0
 
 
-# Before everything: what lies there is too far to lean on.
-FAR = Position(-math.inf, -math.inf)
+# The end the log will have once the head being written is stored.
+HERE = Position(math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)

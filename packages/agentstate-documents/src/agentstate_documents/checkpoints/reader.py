@@ -128,10 +128,8 @@ class Reader:
                 return head
             yield from self.more()
 
-    def visible(self, head: Head | None) -> bool:
-        """Whether the head is there and has not expired."""
-        if head is None:
-            return False
+    def visible(self, head: Head) -> bool:
+        """Whether the head has not expired."""
         return head.visible_until is None or head.visible_until > self._context.clock()
 
     def _read(self, checkpoint: str, kind: str) -> Head | None:

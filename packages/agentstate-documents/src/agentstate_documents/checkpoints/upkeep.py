@@ -129,6 +129,8 @@ def _clear(context: Context, partition: str, choose: Choice) -> Procedure[None]:
                 break
             except DocumentConflict:  # a head was replaced meanwhile: look again
                 continue
+        else:
+            raise DocumentConflict(f"partition {partition!r} is changed by others all the time")
     context.memory.forget(partition)
 
 

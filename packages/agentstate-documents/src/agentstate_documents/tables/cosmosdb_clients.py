@@ -182,8 +182,7 @@ class AwaitingClient:
         connection = self._connections.get(asyncio.get_running_loop())
         if connection is not None:
             async with connection.lock:
-                if connection.holder is not None:
-                    await connection.holder.aclose()
+                await connection.holder.aclose()
 
     async def _carry_out(self, step: Step) -> Any:
         if isinstance(step, Call):
@@ -206,32 +205,33 @@ class AwaitingClient:
     async def _connect(self) -> Targets:
         if self._given is not None:
             return self._given
-        connection = self._connections.setdefault(asyncio.get_running_loop(), _Connection())
+        loop = asyncio.get_running_loop()
+        connection = self._connections.get(loop)
+        if connection is None:
+            connection = self._connections[loop] = _Connection(self._hold())
         async with connection.lock:
             if connection.targets is None:
-                connection.holder = self._hold()
                 connection.targets = await anext(connection.holder)
             return connection.targets
 
     async def _hold(self) -> AsyncGenerator[Targets, None]:
         """A client that is open until this generator is closed, which the end of a loop does."""
-        # In a thread, since it imports the SDK and reads certificates.
-        client = await asyncio.to_thread(self._account.client, "azure.cosmos.aio")
-        try:
-            # It has opened connections also where it fails, so that it wants closing.
+        async with contextlib.AsyncExitStack() as opened:
+            opened.callback(self._connections.pop, asyncio.get_running_loop())
+            # In a thread, since it imports the SDK and reads certificates.
+            client = await asyncio.to_thread(self._account.client, "azure.cosmos.aio")
+            # What fails to enter has opened connections all the same.
+            opened.push_async_callback(client.close)
             await client.__aenter__()
             yield targets(client, *self._names)
-        finally:
-            del self._connections[asyncio.get_running_loop()]
-            await client.close()
 
 
 @dataclass(slots=True)
 class _Connection:
     """What is open in one event loop: `holder` keeps the client of `targets` open."""
 
+    holder: AsyncGenerator[Targets, None]
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    holder: AsyncGenerator[Targets, None] | None = None
     targets: Targets | None = None
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-# A request that timed out, ran into another write of the same items, or met no free replica.
-_TRANSIENT = {HTTPStatus.REQUEST_TIMEOUT, 449, HTTPStatus.SERVICE_UNAVAILABLE}
+# A request that timed out, met a partition on the move, another write of the same items, or no
+# free replica.
+_TRANSIENT = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GONE, 449, HTTPStatus.SERVICE_UNAVAILABLE}
 _FAILED_CONDITION = {HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED}
 # Substatus of a 404: the replica asked has not caught up with what this client has seen.
 _NOT_YET_READABLE = 1002

@@ -2,32 +2,26 @@
 
 Every operation is a generator: it yields `Call`s, `Rows` and numbers of seconds to wait, and is
 sent replies or errors. `cosmosdb_clients` carries them out, blocking or awaiting.
-
-An item is a document: `id` sort, `p` partition, `k` both (what queries range over and the one
-indexed property), `b` body in base64, and where it expires `x` (when, in seconds since 1970) and
-`ttl` (the same, as the database counts it, from the time of the write).
 """
 
 from __future__ import annotations
 
 import copy
-import time
-from base64 import b64decode, b64encode
 from collections.abc import Generator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from agentstate_documents.errors import DocumentConflict, TableUnavailable
-from agentstate_documents.model import Document, Limits, Page
+from agentstate_documents.model import Limits, Page
 from agentstate_documents.tables.backoff import waits
 from agentstate_documents.tables.checks import check_limit, check_put
 from agentstate_documents.tables.cosmosdb_failures import read_failure
+from agentstate_documents.tables.cosmosdb_items import key, operation, read_document, write_method
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from agentstate_documents.model import Write
+    from agentstate_documents.model import Document, Write
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -39,7 +33,6 @@ LIMITS = Limits(
 )
 _BATCH = 100  # operations in a transactional batch, and keys asked for at once
 _PAGE = 1_000  # documents in a page without a limit; the database ends it at 4 MB anyway
-_LONGEST_TTL_SECONDS = 2**31 - 1
 _INDEXING = {"includedPaths": [{"path": "/k/?"}], "excludedPaths": [{"path": "/*"}]}
 
 
@@ -121,23 +114,24 @@ class Requests:
         found: dict[str, Document] = {}
         for some in _slices(list(dict.fromkeys(sorts)), _BATCH):
             names = ", ".join(f"@{number}" for number in range(1, len(some) + 1))
-            keys = [_key(partition, sort) for sort in some]
-            last = _key(partition, "")
+            keys = [key(partition, sort) for sort in some]
+            last = key(partition, "")
             while last:
                 page = yield from self._rows(
                     f"c.k > @0 AND c.k IN ({names})", [last, *keys], partition, _PAGE
                 )
                 found |= {document.sort: document for document in page.documents}
-                last = _key(partition, page.cursor) if page.cursor else ""
+                last = key(partition, page.cursor) if page.cursor else ""
         return [found.get(sort) for sort in sorts]
 
     def put(self, partition: str, writes: Sequence[Write]) -> Procedure[None]:
         """The writes are stored, all of them; as a transactional batch if several."""
         check_put(LIMITS, partition, writes)
         if len(writes) == 1:
-            yield from self._create_for(_write(partition, writes[0]))
+            method, arguments = write_method(partition, writes[0])
+            yield from self._create_for(Call("container", method, arguments))
         else:
-            yield from self._batch(partition, [_operation(partition, write) for write in writes])
+            yield from self._batch(partition, [operation(partition, write) for write in writes])
 
     def query(
         self,
@@ -152,10 +146,10 @@ class Requests:
         """A page of the documents with `low <= sort < high`; a cursor is the last sort shown."""
         check_limit(limit)
         condition = "c.k >= @0 AND c.k < @1"
-        values = [_key(partition, low), _key(partition, high)]
+        values = [key(partition, low), key(partition, high)]
         if cursor is not None:
             condition += " AND c.k < @2" if descending else " AND c.k > @2"
-            values.append(_key(partition, cursor))
+            values.append(key(partition, cursor))
         size = _PAGE if limit is None else min(limit, _PAGE)
         return (yield from self._rows(condition, values, partition, size, descending))
 
@@ -184,7 +178,7 @@ class Requests:
         order = "DESC" if descending else "ASC"
         query = f"SELECT c.id, c.b, c.x, c._etag FROM c WHERE {condition} ORDER BY c.k {order}"  # noqa: S608 (values are parameters)
         found: Found = yield from self._create_for(Rows(query, values, partition, limit))
-        documents = [_document(row) for row in found.rows]
+        documents = [read_document(row) for row in found.rows]
         return Page(documents, documents[-1].sort if found.more else None)
 
     def _batch(self, partition: str, operations: list[Any]) -> Procedure[None]:
@@ -194,10 +188,12 @@ class Requests:
     def _delete(self, partition: str, sorts: list[str]) -> Procedure[None]:
         try:
             yield from self._batch(partition, [("delete", (sort,)) for sort in sorts])
+            return
         except DocumentConflict:  # at least one is absent, and with it the batch failed
-            for sort in sorts:
-                arguments = {"item": sort, "partition_key": partition}
-                yield from self._ask_or_conflict(Call("container", "delete_item", arguments))
+            pass
+        for sort in sorts:
+            arguments = {"item": sort, "partition_key": partition}
+            yield from self._ask(Call("container", "delete_item", arguments), or_conflict=True)
 
     def _create_for(self, step: Call | Rows) -> Procedure[Any]:
         """The reply; a missing container is created first, once, unless it may not be."""
@@ -221,19 +217,17 @@ class Requests:
         }
         container = Call("database", "create_container", arguments)
         try:
-            yield from self._ask_or_conflict(container)
+            yield from self._ask(container, or_conflict=True)
         except ContainerMissing:  # the database is, to be exact
             database = Call("client", "create_database", {"id": self.database})
-            yield from self._ask_or_conflict(database)
-            yield from self._ask_or_conflict(container)
+            yield from self._ask(database, or_conflict=True)
+            yield from self._ask(container, or_conflict=True)
 
-    def _ask_or_conflict(self, call: Call) -> Procedure[None]:
-        """It is as asked for, or was before: created by others, deleted by others."""
-        with suppress(DocumentConflict):
-            yield from self._ask(call)
+    def _ask(self, step: Call | Rows, *, or_conflict: bool = False) -> Procedure[Any]:
+        """The reply, after as many attempts as it takes.
 
-    def _ask(self, step: Call | Rows) -> Procedure[Any]:
-        """The reply, after as many attempts as it takes."""
+        With `or_conflict` None where it is as asked for already: created by others, or deleted.
+        """
         pauses = waits()
         while True:
             try:
@@ -242,6 +236,8 @@ class Requests:
                 failure = read_failure(error, step.method)
                 if failure is None:
                     raise
+                if failure.conflict and or_conflict:
+                    return None
                 if failure.conflict:
                     raise DocumentConflict(f"{self}: a condition of a put failed") from error
                 if failure.missing:
@@ -250,53 +246,6 @@ class Requests:
                 if wait is None:
                     raise TableUnavailable(f"{self}: {failure.text}") from error
             yield wait
-
-
-def _key(partition: str, sort: str) -> str:
-    # A space sorts below everything a key may hold, so the order of keys is that of sorts.
-    return f"{partition} {sort}"
-
-
-def _item(partition: str, document: Document) -> dict[str, Any]:
-    item: dict[str, Any] = {
-        "id": document.sort,
-        "p": partition,
-        "k": _key(partition, document.sort),
-    }
-    item["b"] = b64encode(document.body).decode()
-    if document.expires_at is not None:
-        left = document.expires_at - int(time.time())
-        item |= {"x": document.expires_at, "ttl": min(max(1, left), _LONGEST_TTL_SECONDS)}
-    return item
-
-
-def _document(row: Mapping[str, Any]) -> Document:
-    return Document(row["id"], b64decode(row["b"]), row.get("x"), row["_etag"])
-
-
-def _write(partition: str, write: Write) -> Call:
-    """A write alone."""
-    item = _item(partition, write.document)
-    arguments: dict[str, Any] = {"body": item, "no_response": True}
-    if write.if_absent:
-        return Call("container", "create_item", arguments)
-    if write.if_unchanged is None:
-        return Call("container", "upsert_item", arguments)
-    from azure.core import MatchConditions
-
-    arguments |= {"item": item["id"], "etag": write.if_unchanged.revision}
-    arguments |= {"match_condition": MatchConditions.IfNotModified}
-    return Call("container", "replace_item", arguments)
-
-
-def _operation(partition: str, write: Write) -> tuple[Any, ...]:
-    """A write in a batch."""
-    item = _item(partition, write.document)
-    if write.if_absent:
-        return "create", (item,)
-    if write.if_unchanged is None:
-        return "upsert", (item,)
-    return "replace", (item["id"], item), {"if_match_etag": write.if_unchanged.revision}
 
 
 def _slices(entries: list[T], size: int) -> Iterator[list[T]]:

@@ -7,6 +7,7 @@ opened here does not; a client of the caller's keeps the retries it was made wit
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +28,9 @@ _CONFIG: dict[str, Any] = {
     "connect_timeout": 5,
     "read_timeout": 30,
 }
+
+# Sessions are shared, and not safe in threads; clients are.
+_MAKING = threading.Lock()
 
 
 class BlockingClient:
@@ -56,13 +60,16 @@ class BlockingClient:
     def _client(self) -> Any:
         if self._given is not None:
             return self._given
-        with self._lock:  # a session is not safe in threads, a client is
+        with self._lock:
             if self._opened is None:
                 import boto3
                 from botocore.config import Config
 
-                session = self._session or boto3.session.Session()
-                self._opened = session.client("dynamodb", config=Config(**_CONFIG), **self._place)
+                session = self._session or boto3  # whose default session is the application's
+                with _MAKING:
+                    self._opened = session.client(
+                        "dynamodb", config=Config(**_CONFIG), **self._place
+                    )
             return self._opened
 
 
@@ -126,13 +133,22 @@ class _Connection:
 
 
 def _session() -> Any:
-    """A session that has read the SDK's files, which takes 0.1 s an event loop does not have."""
+    """A session, as light as they get: its event loop has no time to read the SDK's files."""
     from aiobotocore.session import get_session
 
     session = get_session()
-    loader = session.get_component("data_loader")
+    session.register_component("data_loader", _loader())
+    return session
+
+
+@functools.cache
+def _loader() -> Any:
+    """What reads the SDK's files, with those a client needs read: 0.1 s, once a process."""
+    from aiobotocore.session import get_session
+
+    loader = get_session().get_component("data_loader")
     for kind in ("service-2", "endpoint-rule-set-1"):
         loader.load_service_model("dynamodb", kind)
     for name in ("endpoints", "partitions", "_retry", "sdk-default-configuration"):
         loader.load_data(name)
-    return session
+    return loader

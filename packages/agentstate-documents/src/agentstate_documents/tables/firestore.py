@@ -14,11 +14,11 @@ import time
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT
 from agentstate_documents.tables.firestore_requests import Requests, limits_of
+from agentstate_documents.tables.procedures import arun, run
 from agentstate_documents.tables.threaded import Threaded
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from agentstate_documents.model import Document, Page, Write
     from agentstate_documents.port import AsyncDocumentTable, DocumentTable
-    from agentstate_documents.tables.firestore_requests import Procedure, Step
-
-R = TypeVar("R")
+    from agentstate_documents.tables.firestore_requests import Step
 
 # For `firebase deploy --only firestore:indexes`: the settings of the fields, as `setup` makes them.
 INDEXES_FILE = Path(__file__).with_name("firestore.indexes.json")
@@ -82,15 +80,15 @@ class FirestoreTable:
 
     def setup(self) -> None:
         """The database answers; bodies and expiries are not indexed, and what expires goes."""
-        self._run(self._requests.setup())
+        run(self._requests.setup(), self._carry_out)
 
     def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
         """The documents with these sorts, in their order."""
-        return self._run(self._requests.get(partition, sorts))
+        return run(self._requests.get(partition, sorts), self._carry_out)
 
     def put(self, partition: str, writes: Sequence[Write]) -> None:
         """All of `writes` are stored, or none is."""
-        self._run(self._requests.put(partition, writes))
+        run(self._requests.put(partition, writes), self._carry_out)
 
     def query(
         self,
@@ -104,15 +102,15 @@ class FirestoreTable:
     ) -> Page:
         """A page of the documents with `low <= sort < high`."""
         page: dict[str, Any] = {"descending": descending, "limit": limit, "cursor": cursor}
-        return self._run(self._requests.query(partition, low, high, **page))
+        return run(self._requests.query(partition, low, high, **page), self._carry_out)
 
     def delete(self, partition: str, sorts: Sequence[str]) -> None:
         """No document with one of these sorts is there any more."""
-        self._run(self._requests.delete(partition, sorts))
+        run(self._requests.delete(partition, sorts), self._carry_out)
 
     def partitions(self) -> Sequence[str]:
         """Every partition that holds a document; one billed read for each."""
-        return self._run(self._requests.partitions())
+        return run(self._requests.partitions(), self._carry_out)
 
     def close(self) -> None:
         """The client is closed if the table opened it; the next request opens another."""
@@ -120,21 +118,6 @@ class FirestoreTable:
             client, self._opened = self._opened, None
         if client is not None:
             _transport(client).close()
-
-    def _run(self, procedure: Procedure[R]) -> R:
-        reply: Any = None
-        error: Exception | None = None
-        while True:
-            try:
-                step = procedure.throw(error) if error else procedure.send(reply)
-            except StopIteration as stop:
-                result: R = stop.value
-                return result
-            reply = error = None
-            try:
-                reply = self._carry_out(step)
-            except Exception as raised:
-                error = raised
 
     def _carry_out(self, step: Step | float) -> Any:
         if isinstance(step, float):
@@ -174,20 +157,20 @@ class AsyncFirestoreTable:
         self._requests = Requests(collection, self.limits, create)
         self._place = {"project": project_id, "database": database}
         self._given = client
-        self._opened: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._opened: dict[asyncio.AbstractEventLoop, Any] = {}
 
     async def setup(self) -> None:
         """The database answers; bodies and expiries are not indexed, and what expires goes."""
         await asyncio.to_thread(import_module, "google.cloud.firestore_admin_v1")
-        await self._run(self._requests.setup())
+        await arun(self._requests.setup(), self._carry_out)
 
     async def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
         """The documents with these sorts, in their order."""
-        return await self._run(self._requests.get(partition, sorts))
+        return await arun(self._requests.get(partition, sorts), self._carry_out)
 
     async def put(self, partition: str, writes: Sequence[Write]) -> None:
         """All of `writes` are stored, or none is."""
-        await self._run(self._requests.put(partition, writes))
+        await arun(self._requests.put(partition, writes), self._carry_out)
 
     async def query(
         self,
@@ -201,36 +184,21 @@ class AsyncFirestoreTable:
     ) -> Page:
         """A page of the documents with `low <= sort < high`."""
         page: dict[str, Any] = {"descending": descending, "limit": limit, "cursor": cursor}
-        return await self._run(self._requests.query(partition, low, high, **page))
+        return await arun(self._requests.query(partition, low, high, **page), self._carry_out)
 
     async def delete(self, partition: str, sorts: Sequence[str]) -> None:
         """No document with one of these sorts is there any more."""
-        await self._run(self._requests.delete(partition, sorts))
+        await arun(self._requests.delete(partition, sorts), self._carry_out)
 
     async def partitions(self) -> Sequence[str]:
         """Every partition that holds a document; one billed read for each."""
-        return await self._run(self._requests.partitions())
+        return await arun(self._requests.partitions(), self._carry_out)
 
     async def close(self) -> None:
         """The client of this loop is closed if the table opened it."""
         client = self._opened.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await _transport(client).close()
-
-    async def _run(self, procedure: Procedure[R]) -> R:
-        reply: Any = None
-        error: Exception | None = None
-        while True:
-            try:
-                step = procedure.throw(error) if error else procedure.send(reply)
-            except StopIteration as stop:
-                result: R = stop.value
-                return result
-            reply = error = None
-            try:
-                reply = await self._carry_out(step)
-            except Exception as raised:
-                error = raised
 
     async def _carry_out(self, step: Step | float) -> Any:
         if isinstance(step, float):
@@ -246,6 +214,8 @@ class AsyncFirestoreTable:
             return self._given
         loop = asyncio.get_running_loop()
         if loop not in self._opened:
+            for ended in [other for other in self._opened.copy() if other.is_closed()]:
+                self._opened.pop(ended, None)
             made = await asyncio.to_thread(_new_client, "AsyncClient", self._place)
             self._opened.setdefault(loop, made)  # another task may have been first
         return self._opened[loop]

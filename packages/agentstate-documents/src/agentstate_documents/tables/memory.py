@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from agentstate_documents.errors import DocumentConflict, DocumentTooLarge
+from agentstate_documents.errors import DocumentConflict
 from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT, Limits, Page
+from agentstate_documents.tables.checks import check_limit, check_put
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ class MemoryTable:
 
     def put(self, partition: str, writes: Sequence[Write]) -> None:
         """All of `writes` are stored, or none is."""
-        self._check(partition, writes)
+        check_put(self.limits, partition, writes)
         with self._lock:
             rows = self._rows.get(partition, {})
             if not all(_holds(write, rows.get(write.document.sort)) for write in writes):
@@ -74,8 +75,7 @@ class MemoryTable:
         cursor: str | None = None,
     ) -> Page:
         """A page of the documents with `low <= sort < high`."""
-        if limit is not None and limit < 1:
-            raise ValueError(f"limit must be 1 or more, not {limit}")
+        check_limit(limit)
         size = self._page_size if limit is None else min(limit, self._page_size)
         with self._lock:
             rows = self._rows.get(partition, {})
@@ -116,19 +116,6 @@ class MemoryTable:
                     self._rows[partition] = kept
                 else:
                     del self._rows[partition]
-
-    def _check(self, partition: str, writes: Sequence[Write]) -> None:
-        for write in writes:
-            sort, size = write.document.sort, len(write.document.body)
-            if size > self.limits.max_body_bytes:
-                raise DocumentTooLarge(partition, sort, size, self.limits.max_body_bytes)
-        if len({write.document.sort for write in writes}) != len(writes):
-            raise ValueError(f"a put to partition {partition!r} names a sort twice")
-        total = sum(len(write.document.body) for write in writes)
-        if not 1 <= len(writes) <= self.limits.max_transaction_documents:
-            raise ValueError(f"a put holds 1 to {self.limits.max_transaction_documents} documents")
-        if total > self.limits.max_transaction_bytes:
-            raise ValueError(f"a put holds at most {self.limits.max_transaction_bytes:,} bytes")
 
 
 def _holds(write: Write, stored: Document | None) -> bool:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentstate_documents.errors import TableUnavailable
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -88,12 +86,8 @@ class FaultyTable:
         past = self.requests > self._at and issubclass(self._error, Stopped)
         if past or (self.requests == self._at and not self._after):
             raise self._error(f"request {self.requests} fails")
-        reply = getattr(self._table, request)(*args, **kwargs)
-        if self.requests == self._at:
-            raise self._error(f"the reply to request {self.requests} is lost")
-        return reply
-
-
-def unavailable(table: DocumentTable, at: int, *, after: bool = False) -> FaultyTable:
-    """A table whose request number `at` fails once, as after fruitless retries."""
-    return FaultyTable(table, at=at, after=after, error=TableUnavailable)
+        try:
+            return getattr(self._table, request)(*args, **kwargs)
+        finally:  # a refusal is a reply, too
+            if self.requests == self._at:
+                raise self._error(f"the reply to request {self.requests} is lost")

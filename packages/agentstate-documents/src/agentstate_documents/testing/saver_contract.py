@@ -25,6 +25,8 @@ from agentstate_documents.testing.saver_graphs import GraphContract
 from agentstate_documents.testing.saver_ids import IdContract
 from agentstate_documents.testing.saver_listing import ListingContract
 from agentstate_documents.testing.saver_reducing import ReducingContract
+from agentstate_documents.testing.saver_refusals import RefusalContract
+from agentstate_documents.testing.saver_scenes import Scenes
 from agentstate_documents.testing.saver_states import StateContract
 from agentstate_documents.testing.saver_upkeep import UpkeepContract
 from agentstate_documents.testing.saver_writes import WritesContract
@@ -34,17 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
-@pytest.mark.asyncio
-class SaverContract(
-    StateContract,
-    WritesContract,
-    ListingContract,
-    UpkeepContract,
-    IdContract,
-    GraphContract,
-    ReducingContract,
-):
-    """All a checkpointer is held to, on both faces."""
+class ConformanceContract(Scenes):
+    """LangGraph's own kit."""
 
     @pytest.mark.parametrize("reducer", [None, MessageReducer(max_messages=20, min_messages=10)])
     async def test_langgraph_conformance(self, new: Any, reducer: Any) -> None:
@@ -59,3 +52,17 @@ class SaverContract(
         assert report.passed_all(), report.to_dict()
         detected = {name for name, result in report.results.items() if result.detected}
         assert detected == {capability.value for capability in ALL_CAPABILITIES}
+
+
+class SaverContract(
+    ConformanceContract,
+    StateContract,
+    WritesContract,
+    ListingContract,
+    UpkeepContract,
+    IdContract,
+    RefusalContract,
+    GraphContract,
+    ReducingContract,
+):
+    """All a checkpointer is held to, on both faces."""

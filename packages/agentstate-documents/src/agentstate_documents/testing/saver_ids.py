@@ -129,26 +129,3 @@ class IdContract(Scenes):
             assert (await new().aget_tuple(at(name))).config == config
         await saver.adelete_thread(thread_id)
         assert await new().aget_tuple(at(str(thread_id))) is None
-
-    @pytest.mark.parametrize("config", [at(""), at(None), {"configurable": {}}, {}])
-    async def test_a_thread_needs_a_name(self, saver: Any, config: Any) -> None:
-        """An empty or missing thread_id is refused by name."""
-        with pytest.raises(ValueError, match="thread_id"):
-            await saver.aget_tuple(config)
-        with pytest.raises(ValueError, match="thread_id"):
-            await saver.aput(config, checkpoint({}), {}, {})
-        with pytest.raises(ValueError, match="thread_id"):
-            await saver.aput_writes(config, [("a", 1)], "task")
-        with pytest.raises(ValueError, match="thread_id"):
-            await saver.adelete_thread("")
-        with pytest.raises(ValueError, match="thread_id"):
-            await saver.acopy_thread("x", "")
-        with pytest.raises(ValueError, match="thread_id"):
-            await listed(saver, at(""))
-
-    async def test_checkpoint_ids_have_limits(self, saver: Any, thread: str) -> None:
-        """An empty id and one too long to sort by are refused by name."""
-        with pytest.raises(ValueError, match="checkpoint_id"):
-            await saver.aput(at(thread), checkpoint({}, id="x" * 2000), {}, {})
-        with pytest.raises(ValueError, match="id"):
-            await saver.aput(at(thread), {**checkpoint({}), "id": ""}, {}, {})

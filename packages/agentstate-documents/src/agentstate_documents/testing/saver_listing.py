@@ -118,11 +118,10 @@ class ListingContract(Scenes):
     async def test_a_listing_may_be_left(self, saver: Any, thread: str) -> None:
         """Whoever stops early, or puts meanwhile, disturbs nothing."""
         configs = await put_chat(saver, thread, 5)
-        seen = []
-        async for found in saver.alist(at(thread)):
-            seen.append(found.checkpoint["channel_values"]["turn"])
-            await put(saver, configs[-1], {"turn": 100 + len(seen)})
-            if len(seen) == 3:
-                break
-        assert seen == [4, 3, 2]
+        listing = saver.alist(at(thread))
+        for turn in (4, 3, 2):
+            found = await listing.__anext__()
+            assert found.checkpoint["channel_values"]["turn"] == turn
+            await put(saver, configs[-1], {"turn": 100 + turn})
+        await listing.aclose()
         assert len(await listed(saver, at(thread))) == 8

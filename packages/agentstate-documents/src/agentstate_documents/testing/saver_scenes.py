@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 
 
+@pytest.mark.asyncio
 class Scenes:
     """A saver on either face, a thread of its own, and ways to fill it."""
 

@@ -42,52 +42,60 @@ class Step(NamedTuple):
     keys: tuple[str, ...] = ()
 
 
-_SAID = st.sampled_from(["", "w", "w" * 40, "also"])
+# One draw each, so that thousands of conversations are made in seconds.
+_TURNS = st.sampled_from(  # human messages, rounds of calls, ai messages and notes of a turn
+    list(itertools.product((1, 0, 2), (0, 1, 2), (1, 0), (0, 1)))
+)
+_ROUNDS = st.sampled_from(
+    list(itertools.product(("direct", "turned", "thought", "late", "noted", "shared"), (1, 2, 3)))
+)
+_ENDS = st.sampled_from(  # calls, results and notes that a conversation ends in
+    [*[(0, 0, 0)] * 12, *itertools.product((1, 2, 3), (0, 1, 2, 3), (0, 1))]
+)
+_SAID = st.lists(st.sampled_from(["", "w", "w" * 40, "also"]), min_size=1, max_size=4)
 
 
 @st.composite
-def scripts(draw: st.DrawFn, *, max_turns: int = 6, single_calls: bool = False) -> list[Step]:
+def scripts(draw: st.DrawFn, *, max_turns: int = 5, single_calls: bool = False) -> list[Step]:
     """Well-formed conversations: every call is answered but perhaps those of the last step.
 
     Keys of calls may repeat, results may be late, out of order or shared by two calls, and
     notes may stand anywhere. With `single_calls` each step is one message in every form.
     """
-    keys, reused = itertools.count(), draw(st.booleans())
+    said, keys, reused = itertools.cycle(draw(_SAID)), itertools.count(), draw(st.booleans())
 
-    def call() -> Step:
-        count = range(draw(st.integers(1, 1 if single_calls else 3)))
-        return Step("call", draw(_SAID), tuple(f"c{i if reused else next(keys)}" for i in count))
+    def call(count: int) -> Step:
+        many = range(1 if single_calls else count)
+        return Step("call", next(said), tuple(f"c{i if reused else next(keys)}" for i in many))
 
-    def results(*calls: Step) -> Step:
-        made = [key for step in calls for key in step.keys]
-        return Step("results", draw(_SAID), tuple(draw(st.permutations(made))))
-
-    def round_of_calls() -> list[Step]:
-        first = call()
-        way = draw(st.sampled_from(["direct"] * 4 + ["thought", "late", "noted", "shared"]))
+    def round_of_calls(way: str, count: int) -> list[Step]:
+        first = call(count)
+        answer = Step("results", next(said), first.keys)
+        if way == "turned":
+            return [first, answer._replace(keys=first.keys[::-1])]
         if way == "late":
-            return [first, Step("human"), results(first)]
+            return [first, Step("human"), answer]
         if way == "noted":
-            return [first, Step("system"), results(first)]
+            return [first, Step("system"), answer]
         if way == "shared" and not single_calls:
-            second = call()
-            return [first, second, results(first, second)]
+            second = call(count)
+            return [first, second, answer._replace(keys=first.keys + second.keys)]
         if way == "thought" and not single_calls:
-            return [Step("reasoning"), first, results(first)]
-        return [first, results(first)]
+            return [Step("reasoning"), first, answer]
+        return [first, answer]
 
     steps = [Step("system")] * draw(st.integers(0, 1))
-    for _ in range(draw(st.integers(0, max_turns))):
-        steps += [Step("human", draw(_SAID))] * draw(st.sampled_from([1, 1, 1, 1, 0, 2]))
-        for _ in range(draw(st.integers(0, 2))):
-            steps += round_of_calls()
-        steps += [Step("ai", draw(_SAID))] * draw(st.sampled_from([1, 1, 1, 0]))
-        steps += [Step("system")] * draw(st.sampled_from([0, 0, 0, 1]))
-    if draw(st.booleans()):
-        last = call()
-        answered = last.keys[: draw(st.integers(0, len(last.keys)))]
-        steps += [last, *([Step("results", draw(_SAID), answered)] if answered else [])]
-        steps += [Step("system")] * draw(st.sampled_from([0, 0, 1]))
+    for humans, rounds, ais, notes in draw(st.lists(_TURNS, max_size=max_turns)):
+        steps += [Step("human", next(said))] * humans
+        for _ in range(rounds):
+            steps += round_of_calls(*draw(_ROUNDS))
+        steps += [Step("ai", next(said))] * ais + [Step("system")] * notes
+    count, answered, notes = draw(_ENDS)
+    if count:
+        last = call(count)
+        # Words beside the results would be a human message, which abandons what is unanswered.
+        steps += [last, *[Step("results", "", last.keys[:answered])] * (answered > 0)]
+        steps += [Step("system")] * notes
     return steps
 
 
@@ -126,7 +134,7 @@ def _named(messages: list[Any]) -> list[Any]:
 
 
 @st.composite
-def histories(draw: st.DrawFn, *, max_turns: int = 6, ids: bool = True) -> list[Any]:
+def histories(draw: st.DrawFn, *, max_turns: int = 5, ids: bool = True) -> list[Any]:
     """Well-formed lists of messages in one wire form or in several mixed."""
     one = st.sampled_from(sorted(FORMS)).map(lambda name: [name])
     several = st.lists(st.sampled_from(sorted(FORMS)), min_size=2, max_size=4)

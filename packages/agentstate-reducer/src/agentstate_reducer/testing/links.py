@@ -173,7 +173,8 @@ def _open_calls(messages: list[Any], pairs: list[tuple[int, int]]) -> set[int]:
     spoken = [i for i, m in enumerate(messages) if role(m) in ("human", "ai")]
     if not spoken or not calls(messages[spoken[-1]]):
         return set()
-    opened, grown = set(), {spoken[-1]}
+    opened: set[int] = set()
+    grown = {spoken[-1]}
     while grown != opened:
         opened = set(grown)
         answers = {answer for caller, answer in pairs if caller in opened}

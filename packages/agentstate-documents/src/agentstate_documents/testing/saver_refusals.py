@@ -1,0 +1,53 @@
+"""Bad input: refused by name, before anything is asked, stored or handed over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentstate_documents.testing.saver_scenes import Scenes, at, checkpoint, listed
+from agentstate_reducer import MessageReducer, ReducerConfig
+
+
+class RefusalContract(Scenes):
+    """What a saver does not take."""
+
+    @pytest.mark.parametrize("config", [at(""), at(None), {"configurable": {}}, {}])
+    async def test_a_thread_needs_a_name(self, saver: Any, config: Any) -> None:
+        """An empty or missing thread_id is refused by name."""
+        with pytest.raises(ValueError, match="thread_id"):
+            await saver.aget_tuple(config)
+        with pytest.raises(ValueError, match="thread_id"):
+            await saver.aput(config, checkpoint({}), {}, {})
+        with pytest.raises(ValueError, match="thread_id"):
+            await saver.aput_writes(config, [("a", 1)], "task")
+        with pytest.raises(ValueError, match="thread_id"):
+            await saver.adelete_thread("")
+        with pytest.raises(ValueError, match="thread_id"):
+            await saver.acopy_thread("x", "")
+        with pytest.raises(ValueError, match="thread_id"):
+            await listed(saver, at(""))
+
+    async def test_checkpoint_ids_have_limits(self, saver: Any, thread: str) -> None:
+        """An empty id and one too long to sort by are refused by name."""
+        with pytest.raises(ValueError, match="checkpoint_id"):
+            await saver.aput(at(thread), checkpoint({}, id="x" * 2000), {}, {})
+        with pytest.raises(ValueError, match="id"):
+            await saver.aput(at(thread), {**checkpoint({}), "id": ""}, {}, {})
+
+    async def test_a_refused_put_has_handed_nothing_over(self, new: Any, thread: str) -> None:
+        """No hook of the reducer is served for it."""
+        taken: list[Any] = []
+        hook = taken.append
+        config = ReducerConfig(
+            max_messages=2, min_messages=1, on_prune=[lambda pruned, namespace: hook(pruned)]
+        )
+        saver = new(reducer=MessageReducer(config=config))
+        made = checkpoint({"messages": [{"role": "user", "content": str(n)} for n in range(9)]})
+        for refused, told in ((at(""), made), (at(thread), {**made, "id": "x" * 999})):
+            with pytest.raises(ValueError, match="_id must be"):
+                await saver.aput(refused, told, {}, {})
+        assert taken == []
+        await saver.aput(at(thread), made, {}, {})
+        assert len(taken) == 1

@@ -1,0 +1,130 @@
+"""Requests and bytes: what a turn costs, and that it stays so."""
+
+import uuid
+from collections import Counter
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+
+from agentstate_documents import MemoryTable
+from agentstate_documents.saver import DocumentSaver
+from agentstate_documents.testing.cipher import Keystream
+from agentstate_documents.testing.saver_graphs import chat_graph
+from agentstate_documents.testing.saver_scenes import at, checkpoint
+from agentstate_reducer import MessageReducer
+
+
+class CountingTable(MemoryTable):
+    """Counts requests, and bytes of bodies written and read."""
+
+    def __init__(self):
+        super().__init__(page_size=1000)
+        self.count = Counter()
+
+    def put(self, partition, writes):
+        self.count["put"] += 1
+        self.count["written"] += sum(len(write.document.body) for write in writes)
+        super().put(partition, writes)
+
+    def query(self, partition, **range_):
+        page = super().query(partition, **range_)
+        self.count["query"] += 1
+        self.count["read"] += sum(len(document.body) for document in page.documents)
+        return page
+
+    def get(self, partition, sorts):
+        self.count["get"] += 1
+        return super().get(partition, sorts)
+
+    @property
+    def requests(self):
+        return self.count["put"] + self.count["query"] + self.count["get"]
+
+
+@pytest.fixture
+def table():
+    return CountingTable()
+
+
+def message(n):
+    """About 400 characters that are no other's."""
+    kind = HumanMessage if n % 2 else AIMessage
+    words = [uuid.uuid5(uuid.NAMESPACE_OID, f"{n} {i}").hex for i in range(12)]
+    return kind(" ".join(words), id=str(n))
+
+
+def grow(saver, turns, config=None):
+    """A chat as a graph puts it, one message a step."""
+    config, messages = config or at("t"), []
+    for n in range(turns):
+        found = saver.get_tuple(at("t"))
+        messages = found.checkpoint["channel_values"]["messages"] if found else []
+        config = saver.put(config, checkpoint({"messages": [*messages, message(n)]}), {}, {})
+        yield config
+
+
+def test_a_chat_turn_is_six_requests(table):
+    """One read, three checkpoints, two sets of writes; a read when warm is one request."""
+    graph = chat_graph(DocumentSaver(table))
+    for _ in range(30):
+        graph.invoke({"messages": ["question " * 40]}, at("t"))
+        assert (table.count["query"], table.count["put"], table.count["get"]) == (1, 5, 0)
+        table.count.clear()
+
+
+@pytest.mark.parametrize("reducer", [None, MessageReducer(max_messages=20, min_messages=10)])
+def test_a_cold_read_is_at_most_two_requests(table, reducer):
+    """A process that knows nothing reads a long thread in one more request at the most."""
+    for config in grow(DocumentSaver(table, reducer=reducer), 120):
+        table.count.clear()
+        assert DocumentSaver(table).get_tuple(config)
+        assert table.count["query"] <= 2
+
+
+def test_storage_stays_flat_with_a_reducer(table):
+    """The hundredth turn and the four hundredth write and read as little as the thirtieth."""
+    written, read = [], []
+    saver = DocumentSaver(table, reducer=MessageReducer(max_messages=20, min_messages=10))
+    for _ in grow(saver, 400):
+        written.append(table.count["written"])
+        read.append(table.count["read"])
+        table.count.clear()
+    late, early = sum(written[300:]) / 100, sum(written[30:130]) / 100
+    assert late < 1.1 * early
+    assert max(read[30:]) < 18_000
+
+
+def test_storage_is_linear_without_one(table):
+    """Twice the turns are about twice the bytes, not four times."""
+    totals = [table.count["written"] for _ in grow(DocumentSaver(table), 240)]
+    assert totals[239] < 2.6 * totals[119]
+
+
+def test_a_read_is_about_the_state(table):
+    """However long the thread, what is read is the state and a little more."""
+    saver = DocumentSaver(table)
+    *_, config = grow(saver, 150)
+    table.count.clear()
+    found = saver.get_tuple(config)
+    _, state = saver.serde.dumps_typed(found.checkpoint["channel_values"])
+    assert table.count["read"] < 1.1 * len(state) + 8000
+
+
+def test_encryption_costs_little(table):
+    """Bodies are compressed before they are encrypted."""
+    list(grow(DocumentSaver(table), 60))
+    plain = table.count["written"]
+    secret = CountingTable()
+    list(grow(DocumentSaver(secret, serde=EncryptedSerializer(Keystream())), 60))
+    assert secret.count["written"] < 1.25 * plain
+
+
+def test_a_repeated_value_is_written_once(table):
+    """A large value that does not change costs a few bytes a step."""
+    saver, config = DocumentSaver(table), at("t")
+    document = "".join(uuid.uuid4().hex for _ in range(300))
+    for n in range(20):
+        config = saver.put(config, checkpoint({"document": document, "n": n}), {}, {})
+    assert table.count["written"] < 1.8 * len(document)
+    assert saver.get_tuple(config).checkpoint["channel_values"] == {"document": document, "n": 19}

@@ -1,0 +1,125 @@
+"""The awaiting face: never blocks the loop, and outlives it."""
+
+import asyncio
+import threading
+
+import pytest
+
+from agentstate_documents import MemoryTable
+from agentstate_documents.saver import DocumentSaver
+from agentstate_documents.testing.saver_scenes import at, checkpoint
+
+
+class WaitingTable(MemoryTable):
+    """Answers only when the event loop has turned meanwhile."""
+
+    def __init__(self, loop):
+        super().__init__()
+        self._loop = loop
+
+    def _turned(self):
+        turned = threading.Event()
+        self._loop.call_soon_threadsafe(turned.set)
+        assert turned.wait(20), "the event loop is blocked"
+
+    def put(self, partition, writes):
+        self._turned()
+        super().put(partition, writes)
+
+    def query(self, partition, **range_):
+        self._turned()
+        return super().query(partition, **range_)
+
+    def delete(self, partition, sorts):
+        self._turned()
+        super().delete(partition, sorts)
+
+    def partitions(self):
+        self._turned()
+        return super().partitions()
+
+
+async def everything(saver):
+    """Every awaiting method once."""
+    await saver.asetup()
+    config = await saver.aput(at("t"), checkpoint({"a": 1}), {"run_id": "r"}, {})
+    await saver.aput_writes(config, [("a", 2)], "task")
+    assert (await saver.aget_tuple(at("t"))).pending_writes == [("task", "a", 2)]
+    assert [found async for found in saver.alist(None)]
+    await saver.acopy_thread("t", "copy")
+    await saver.aprune(["t"])
+    assert await saver.aget_delta_channel_history(config=config, channels=["a"])
+    await saver.adelete_for_runs(["r"])
+    await saver.adelete_thread("t")
+    assert await saver.aget(at("copy")) is None
+    await saver.aclose()
+
+
+async def test_the_loop_turns_during_every_request():
+    """A table that needs the loop to turn is served by every method."""
+    await everything(DocumentSaver(WaitingTable(asyncio.get_running_loop())))
+
+
+def test_one_saver_serves_one_loop_after_another():
+    """Nothing of the saver belongs to the loop it was first used in."""
+    saver = DocumentSaver(MemoryTable())
+    for _ in range(2):
+        asyncio.run(everything(saver))
+
+
+def test_threads_share_a_saver():
+    """Many threads, one saver: each conversation is its own."""
+    saver = DocumentSaver(MemoryTable())
+    failures = []
+
+    def talk(name):
+        try:
+            config, messages = at(name), []
+            for n in range(25):
+                messages = [*messages, f"{name} {n} " * 10]
+                config = saver.put(config, checkpoint({"messages": messages}), {}, {})
+                found = saver.get_tuple(at(name))
+                assert found.checkpoint["channel_values"]["messages"] == messages
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=talk, args=(f"t{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_blocking_setup_and_close():
+    """They reach the table."""
+    calls = []
+
+    class Table(MemoryTable):
+        def setup(self):
+            calls.append("setup")
+
+        def close(self):
+            calls.append("close")
+
+    saver = DocumentSaver(Table())
+    saver.setup()
+    saver.close()
+    assert calls == ["setup", "close"]
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+async def test_conflicts_that_never_end_are_an_error(face):
+    """Somebody who replaces the same id all the time is not waited for forever."""
+    from agentstate_documents import DocumentConflict
+
+    class Contended(MemoryTable):
+        def put(self, partition, writes):
+            raise DocumentConflict("changed by others")
+
+    saver = DocumentSaver(Contended())
+    config = at("t", "1")
+    with pytest.raises(DocumentConflict, match="all the time"):
+        saver.put(at("t"), checkpoint({"a": 1}), {}, {})
+    with pytest.raises(DocumentConflict, match="all the time"):
+        await saver.aput_writes(config, [("a", 1)], "task")
