@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -22,7 +21,7 @@ from agentstate_reducer import MessageReducer
 from e2e.crewai_app import CrewAIApp
 from e2e.crewai_databases import PERSISTENCES
 from e2e.langgraph_app import LangGraphApp, Opener
-from langgraph_dynamodb_checkpoint import DynamoDBSaver
+from e2e.langgraph_databases import SAVERS, opener
 from langgraph_reducing_saver import ReducingSaver
 
 
@@ -66,21 +65,6 @@ def documents(request: pytest.FixtureRequest) -> Opener:
     return lambda reducer: contextlib.nullcontext(DocumentSaver(table, reducer=reducer))
 
 
-def dynamodb(request: pytest.FixtureRequest) -> Opener:
-    """A DynamoDB table."""
-    request.getfixturevalue("aws_environment")
-    place = {"endpoint_url": request.getfixturevalue("dynamodb_endpoint")}
-    table = f"story-{uuid.uuid4()}"
-    return lambda reducer: _closed(DynamoDBSaver(table, reducer=reducer, **place))
-
-
-@contextlib.asynccontextmanager
-async def _closed(saver: Any) -> AsyncIterator[Any]:
-    yield saver
-    saver.close()
-    await saver.aclose()
-
-
 @contextlib.asynccontextmanager
 async def _wrapped(opening: Any, reducer: MessageReducer) -> AsyncIterator[Any]:
     with opening as inner:
@@ -102,19 +86,23 @@ OPENERS = {
     "postgresql-async": (postgresql_async, True),
     "documents": (documents, False),
     "documents-async": (documents, True),
-    "dynamodb": (dynamodb, False),
-    "dynamodb-async": (dynamodb, True),
 }
 
 
-@pytest.fixture(params=[*OPENERS, *PERSISTENCES])
+FACES = {f"{name}{face}": name for name in SAVERS for face in ("", "-async")}
+
+
+@pytest.fixture(params=[*OPENERS, *FACES, *PERSISTENCES])
 async def app(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     """An application that has started; it stops when the test ends."""
     running: AbstractAsyncContextManager[Any]
     if request.param in PERSISTENCES:
         running = CrewAIApp.running(PERSISTENCES[request.param](request))
+    elif request.param in FACES:
+        opening = opener(SAVERS[FACES[request.param]](request))
+        running = LangGraphApp.running(opening, request.param.endswith("-async"))
     else:
-        opener, is_async = OPENERS[request.param]
-        running = LangGraphApp.running(opener(request), is_async)
+        open_one, is_async = OPENERS[request.param]
+        running = LangGraphApp.running(open_one(request), is_async)
     async with running as app:
         yield app

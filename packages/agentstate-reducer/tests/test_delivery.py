@@ -250,6 +250,31 @@ def test_at_most_the_window_waits_and_the_oldest_go_with_a_warning(
     assert hook.ids == [["c", "d", "e"]]
 
 
+def test_what_waits_for_other_namespaces_costs_a_reduction_nothing() -> None:
+    """With a full window of waiting namespaces, one more is not compared with each of them."""
+    hashed = 0
+
+    class Tenant:
+        def __hash__(self) -> int:
+            nonlocal hashed
+            hashed += 1
+            return id(self)
+
+    hook = Recorder()
+    pruner = reducer(hook, dedupe_window=200)
+    hook.failing = OSError()
+    tenants = [Tenant() for _ in range(300)]
+    for n, tenant in enumerate(tenants):
+        pruner.reduce(chat(n, "z"), namespace=tenant)
+    before = hashed
+    pruner.reduce(chat("a", "z"), namespace=tenants[0])
+    assert hashed - before < 20
+    hook.failing = None
+    for tenant in tenants:
+        pruner.reduce(chat("z"), namespace=tenant)
+    assert hook.ids == [["a"], *([n] for n in range(101, 300))]
+
+
 def test_messages_that_had_to_go_are_taken_again_from_the_list() -> None:
     """A message dropped from the waiting ones counts as never delivered."""
     hook = Recorder()

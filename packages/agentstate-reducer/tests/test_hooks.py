@@ -273,6 +273,12 @@ def test_a_store_that_cannot_put_at_all_raises() -> None:
         store_hook(3)
 
 
+def test_a_render_that_cannot_be_called_is_refused_at_once() -> None:
+    """Not only in the log of each delivery."""
+    with pytest.raises(TypeError, match="render must be callable, got 'text'"):
+        store_hook(SimpleNamespace(put=print), render="text")  # type: ignore[arg-type]
+
+
 class Values(enum.Enum):
     """A module-level class, so that the store below can be pickled."""
 

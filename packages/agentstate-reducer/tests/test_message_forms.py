@@ -56,6 +56,11 @@ def cycle() -> Any:
     return {"role": "ai", "content": [block, block], "tool_calls": [block]}
 
 
+def googol() -> Any:
+    """A number of more digits than Python writes."""
+    return {"role": "user", "content": 10**5_000}
+
+
 def well() -> Any:
     """A message nested deeper than Python can follow."""
     value: Any = "w"
@@ -237,7 +242,9 @@ def test_no_shape_raises(message: Any) -> None:
     assert isinstance(id_of(message), str | None)
 
 
-@pytest.mark.parametrize("make", [Hostile, cycle, well, lambda: {"content": HostileList([1])}])
+@pytest.mark.parametrize(
+    "make", [Hostile, cycle, well, googol, lambda: {"content": HostileList([1])}]
+)
 def test_hostile_messages_stay_or_leave_whole(make: Any) -> None:
     """Neither mode raises; nothing is looked into without end."""
     messages = [{"role": "user", "content": "a"}, make(), {"role": "user", "content": "b"}] * 2

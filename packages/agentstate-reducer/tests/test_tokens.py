@@ -104,6 +104,7 @@ DATA = "A" * 200_000
         {"type": "custom", "picture": f"data:image/png;base64,{DATA}"},
         {"type": "custom", "picture": {"data": DATA}},
         {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "data": DATA}]},
+        {"type": "resource", "resource": {"blob": DATA}},
         SimpleNamespace(type="image", data=DATA),
         DATA.encode(),
     ],

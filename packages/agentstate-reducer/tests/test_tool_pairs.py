@@ -57,6 +57,27 @@ def test_no_cut_keeps_one_half_of_a_pair(form: str, low: int) -> None:
         assert not broken_links(result.surviving)
 
 
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        ({"type": "function_call", "call_id": "c"}, {"type": "function_call_output"}),
+        ({"type": "tool_search_call", "call_id": "c"}, {"type": "tool_search_output"}),
+        ({"type": "tool_search_call", "call_id": None}, {"type": "tool_search_output"}),
+        ({"type": "local_shell_call", "call_id": "c"}, {"type": "local_shell_call_output"}),
+        ({"type": "apply_patch_call", "call_id": "c"}, {"type": "apply_patch_call_output"}),
+    ],
+)
+def test_responses_items_of_every_kind_leave_with_their_call(call: Any, result: Any) -> None:
+    """A tool search of the provider has no `call_id`; a shell result has its call's as `id`."""
+    key = "id" if result["type"] == "local_shell_call_output" else "call_id"
+    messages = [say("user"), {**call, "id": "i"}, {"id": "o", **result, key: call["call_id"]}]
+    messages += [say("assistant"), say("user")]
+    fields: dict[str, Any] = {"preserve_first": False}
+    assert leaving(by_count(1, 1, **fields), messages) == [0, 1, 2, 3]
+    assert leaving(by_count(5, 5, repair_tool_pairs=True, **fields), messages) == []
+    assert leaving(by_count(5, 5, repair_tool_pairs=True), messages[2:]) == [0]
+
+
 def test_a_run_of_calls_after_one_user_message_is_trimmed() -> None:
     """Whole pairs leave although no plain user message gives a cut."""
     pairs = [m for i in range(30) for m in (ask(f"c{i}"), tell(f"c{i}"))]
@@ -228,6 +249,11 @@ class TestRepair:
         """What it stood between follows its call again, and stays."""
         messages = [say("user"), ask("a", "b"), tell("a"), tell("a"), tell("b"), say("ai")]
         assert self.repair(messages) == [3]
+
+    def test_an_abandoned_call_does_not_take_the_result_of_a_later_one(self) -> None:
+        """The result answers the nearest call with its id."""
+        messages = [say("user"), ask("a"), say("user"), ask("a"), tell("a"), say("ai")]
+        assert self.repair(messages) == [1]
 
     def test_an_abandoned_call_leaves_with_its_text_and_its_other_results(self) -> None:
         """Half answered is unanswered."""

@@ -6,6 +6,7 @@ import inspect
 import logging
 import threading
 from collections import OrderedDict
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ._drivers import AsyncCallableError, Call, Steps, describe, is_async, name_of
@@ -95,7 +96,8 @@ class Ledger:
         self._claimed: set[tuple[Hashable, str]] = set()
         self._confirmed: OrderedDict[tuple[Hashable, str], None] = OrderedDict()
         self._waiting: dict[Hashable, list[_Entry]] = {}
-        self._offered = self._given_up = 0
+        self._oldest: list[tuple[int, Hashable]] = []  # (order, place), the next to go at the end
+        self._held = self._offered = self._given_up = 0
 
     def waits(self, namespace: Any) -> bool:
         """Whether messages of this namespace wait for the hook."""
@@ -106,6 +108,7 @@ class Ledger:
         place = frozen(namespace)
         with self._lock:
             entries = self._waiting.pop(place, [])
+            self._held -= len(entries)
             waited = {entry.mark for entry in entries}
             self._claimed.update(self._keys(place, entries))
             for entry in map(_Entry, self._orders(len(pruned)), pruned, pruned.keys):
@@ -169,17 +172,31 @@ class Ledger:
 
     def _wait(self, claim: Claim) -> int:
         """Keep the messages for the next time; returns how many had to go, the oldest."""
-        together = [*self._waiting.get(claim.place, ()), *claim.entries]
-        unique = {entry.mark: entry for entry in sorted(together, key=lambda e: -e.order)}
+        before = self._waiting.get(claim.place, [])
+        unique = {e.mark: e for e in sorted([*before, *claim.entries], key=lambda e: -e.order)}
         self._waiting[claim.place] = sorted(unique.values(), key=lambda e: e.order)
-        surplus = max(0, sum(map(len, self._waiting.values())) - self._window)
+        self._held += len(unique) - len(before)
+        surplus = max(0, self._held - self._window)
         for _ in range(surplus):
-            place = min(self._waiting, key=lambda p: self._waiting[p][0].order)
-            del self._waiting[place][0]
-            if not self._waiting[place]:
-                del self._waiting[place]
+            self._drop_oldest()
         self._given_up += surplus
         return surplus
+
+    def _drop_oldest(self) -> None:
+        """One message less waits. One sort of all that wait serves as many drops."""
+        while True:
+            if not self._oldest:
+                waiting = self._waiting.items()
+                self._oldest = [(e.order, place) for place, entries in waiting for e in entries]
+                self._oldest.sort(key=itemgetter(0), reverse=True)
+            order, place = self._oldest.pop()
+            entries = self._waiting.get(place, [])
+            if entries and entries[0].order == order:  # else it had its turn since
+                del entries[0]
+                self._held -= 1
+                if not entries:
+                    del self._waiting[place]
+                return
 
 
 def deliver(ledger: Ledger, namespace: Any, pruned: Pruned) -> Steps[int]:

@@ -115,6 +115,8 @@ def store_hook(
     aput = getattr(store, "aput", None)
     if not callable(put) and not callable(aput):
         raise TypeError(f"store must have put or aput, got {type(store).__name__}")
+    if render is not None and not callable(render):
+        raise TypeError(f"render must be callable, got {render!r}")
     if callable(put) and not is_async(put):
         return functools.partial(_put_all, store, render or stored_value)
     return functools.partial(_aput_all, aput or put, render or stored_value)

@@ -111,7 +111,7 @@ def _letter(word: str) -> str:
 
 def _item_letter(kind: str) -> str:
     """The role of a Responses item by its type."""
-    if kind.endswith("_call_output"):
+    if kind.endswith("_call_output") or kind == "tool_search_output":
         return "t"
     return "a" if kind.endswith("_call") or kind == "reasoning" else ""
 
@@ -123,9 +123,10 @@ def is_reasoning(message: Any) -> bool:
 
 def is_call_item(message: Any) -> bool:
     """Whether it is a Responses item that makes a call: parallel calls stand side by side."""
-    if text(field(message, "role")) or field(message, "call_id") is None:
-        return False
-    return (text(field(message, "type")) or "").endswith("_call")
+    kind = text(field(message, "type")) or ""
+    # A search by the provider itself has no `call_id`, but a result.
+    calls = field(message, "call_id") is not None or kind == "tool_search_call"
+    return calls and kind.endswith("_call") and not text(field(message, "role"))
 
 
 def id_of(message: Any) -> str | None:
@@ -191,11 +192,10 @@ def calls_of(message: Any) -> list[Any]:
     made = [_first_key(call, ("id", "call_id")) for call in elements(field(message, "tool_calls"))]
     invalid = elements(field(message, "invalid_tool_calls"))
     _add_new(made, [_first_key(call, ("id", "call_id")) for call in invalid])
-    content = field(message, "content")
-    if issubclass(type(content), (list, tuple)):
-        blocks = [unwrap(block) for block in elements(content)]
-        asked = [_first_key(body, ASKING_BLOCKS[k]) for k, body in blocks if k in ASKING_BLOCKS]
-        _add_new(made, asked)
+    blocks = map(unwrap, elements(field(message, "content")))
+    _add_new(
+        made, [_first_key(b, ASKING_BLOCKS[kind]) for kind, b in blocks if kind in ASKING_BLOCKS]
+    )
     if is_call_item(message):
         _add_new(made, [_key(field(message, "call_id"))])
     return made or _legacy_call(message)
@@ -229,10 +229,10 @@ def answers_of(message: Any) -> list[Any]:
     answers, _ = _block_answers(field(message, "content"))
     if letter not in "tf":
         return answers if letter == "h" else []
-    for name in ("tool_call_id", "call_id"):
-        key = _key(field(message, name))
-        if key is not None:
-            return [key]
+    shell = text(field(message, "type")) == "local_shell_call_output"  # its `id` is its call's
+    key = _first_key(message, ("tool_call_id", "call_id", *["id"] * shell))
+    if key is not None:
+        return [key]
     if not answers:
         return [("function", text(field(message, "name"))) if letter == "f" else None]
     return answers
@@ -276,10 +276,8 @@ def fingerprint(message: Any) -> str:
         calls_of(message),
         answers_of(message),
     )
-    digest = hashlib.blake2b(digest_size=12)
-    for part in parts:
-        digest.update(_as_json(part).encode() + b"\0")
-    return digest.hexdigest()
+    said = "".join(_as_json(part) + "\0" for part in parts)
+    return hashlib.blake2b(said.encode(), digest_size=12).hexdigest()
 
 
 def _as_json(value: Any) -> str:

@@ -24,7 +24,7 @@ _MEDIA_KINDS = frozenset(
     )
 )
 # Fields that hold its data or where it is, in a block of whatever kind.
-_DATA_FIELDS = frozenset(("data", "bytes", "base64", "b64_json", "file_data"))
+_DATA_FIELDS = frozenset(("data", "bytes", "base64", "b64_json", "blob", "file_data"))
 _MEDIA_FIELDS = frozenset(
     (
         "image", "image_url", "audio", "audio_url", "input_audio", "video", "video_url",
@@ -192,7 +192,8 @@ def _is_item(message: Any, letter: str) -> bool:
     """Whether the message is its own block: a Responses item, or of a shape nobody knows."""
     if letter in "ur":
         return True
-    return not text(field(message, "role")) and "_call" in (text(field(message, "type")) or "")
+    kind = text(field(message, "type")) or ""
+    return kind.endswith(("_call", "_output")) and not text(field(message, "role"))
 
 
 def _is_media(name: Any, value: Any) -> bool:
