@@ -8,11 +8,10 @@ Run it twice: the second run goes on where the first one stopped.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from crewai.flow import ConversationState
+from crewai.flow import ConversationConfig, ConversationState
 from crewai.flow.flow import Flow, listen
 from crewai.flow.persistence import FlowPersistence, persist
 
@@ -60,12 +59,12 @@ def open_persistence(path: Path, remember: RememberFn) -> SQLFlowPersistence:
     )
 
 
-def build_chat(persistence: FlowPersistence) -> Callable[[], Flow[ConversationState]]:
+def build_chat(persistence: FlowPersistence) -> Any:
     """A conversation that is stored after every step."""
 
     @persist(persistence)
+    @ConversationConfig(trace_scope="turn")
     class Chat(Flow[ConversationState]):
-        conversational = True
         _skip_auto_memory = True  # it would want an embedding model
 
         def route_turn(self, context: Any) -> str:
@@ -78,16 +77,16 @@ def build_chat(persistence: FlowPersistence) -> Callable[[], Flow[ConversationSt
             asked = sum(message.role == "user" for message in self.state.messages)
             return f"I can see {asked} of your messages."
 
-    return lambda: Chat(suppress_flow_events=True)
+    return Chat(suppress_flow_events=True)
 
 
 def main() -> None:
-    """Say four things, and show what is stored and what is remembered."""
+    """Say six things, and show what is stored and what is remembered."""
     notebook = Notebook(Path("memories.jsonl"))
     persistence = open_persistence(Path("flows.db"), notebook)
     chat = build_chat(persistence)
-    for n in range(4):
-        print(chat().handle_turn(f"Message {n}", session_id="alice-1"))
+    for n in range(6):
+        print(chat.handle_turn(f"Message {n}", session_id="alice-1"))
     stored = persistence.load_state("alice-1")
     assert stored is not None
     print(f"{len(stored['messages'])} messages in the flow, ", end="")

@@ -7,6 +7,7 @@ that no message was lost, none was handed to the memory twice, and none under th
 from __future__ import annotations
 
 import json
+import logging
 import random
 import sqlite3
 import subprocess
@@ -71,8 +72,7 @@ def talk(folder: Path, user: str, turn: int, deliveries: Deliveries | None) -> N
         persistence = SQLFlowPersistence(f"sqlite:///{folder / 'plain.db'}")
     else:
         persistence = open_persistence(folder / "flows.db", deliveries)
-    chat: Any = build_chat(persistence)()
-    chat.handle_turn(said_by(user, turn), session_id=f"{user}-1")
+    build_chat(persistence).handle_turn(said_by(user, turn), session_id=f"{user}-1")
     persistence.close()
 
 
@@ -127,7 +127,8 @@ def verdicts(folder: Path, deliveries: Deliveries) -> list[str]:
 
 def main() -> int:
     """Run the demo in a folder of its own, or the part of the second process."""
-    event_listener.formatter.console.quiet = True  # CrewAI tells of every load
+    event_listener.formatter.console.quiet = True  # CrewAI tells of every load,
+    logging.getLogger("opentelemetry").setLevel(logging.ERROR)  # and of every turn that ended
     if len(sys.argv) > 2 and sys.argv[1] == "--resume":
         folder = Path(sys.argv[2])
         for turn in range(RESUMED_AT, TURNS):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import boto3
 import pytest
 
 
@@ -14,8 +13,5 @@ def _database(request: pytest.FixtureRequest, page: Path, monkeypatch: pytest.Mo
     if "firestore" in str(page):
         request.getfixturevalue("firestore_control")
     if "dynamodb" in str(page):
-        monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
-        monkeypatch.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("dynamodb_endpoint"))
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+        aws_environment = request.getfixturevalue("aws_environment")
+        aws_environment.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("dynamodb_endpoint"))

@@ -21,6 +21,7 @@ from agentstate_reducer import MessageReducer
 from e2e.crewai_app import CrewAIApp
 from e2e.crewai_databases import PERSISTENCES
 from e2e.langgraph_app import LangGraphApp, Opener
+from e2e.langgraph_databases import SAVERS, opener
 from langgraph_reducing_saver import ReducingSaver
 
 
@@ -88,14 +89,20 @@ OPENERS = {
 }
 
 
-@pytest.fixture(params=[*OPENERS, *PERSISTENCES])
+FACES = {f"{name}{face}": name for name in SAVERS for face in ("", "-async")}
+
+
+@pytest.fixture(params=[*OPENERS, *FACES, *PERSISTENCES])
 async def app(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     """An application that has started; it stops when the test ends."""
     running: AbstractAsyncContextManager[Any]
     if request.param in PERSISTENCES:
         running = CrewAIApp.running(PERSISTENCES[request.param](request))
+    elif request.param in FACES:
+        opening = opener(SAVERS[FACES[request.param]](request))
+        running = LangGraphApp.running(opening, request.param.endswith("-async"))
     else:
-        opener, is_async = OPENERS[request.param]
-        running = LangGraphApp.running(opener(request), is_async)
+        open_one, is_async = OPENERS[request.param]
+        running = LangGraphApp.running(open_one(request), is_async)
     async with running as app:
         yield app

@@ -20,7 +20,8 @@ async def test_what_left_the_conversation_is_in_memory_once_under_its_user(app: 
             if waits:
                 await app.consent(user)
             said, stored = list(app.said[user]), list(await app.stored(user))
-            assert stored == [said[0], *said[1 - len(stored) :]]
+            end = said[-len(stored) :]
+            assert stored in ([said[0], *end[1:]], end)
             assert max(app.handed.values(), default=1) == 1
     for user in USERS:
         said, stored, remembered = app.said[user], await app.stored(user), app.remembered(user)

@@ -91,6 +91,20 @@ def dynamodb_endpoint(servers: Servers) -> str:
     return servers.start(dynamodb.REQUIREMENT, dynamodb.dynamodb())
 
 
+@pytest.fixture
+def aws_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment with credentials and a region, and none of the developer's own."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    return monkeypatch
+
+
 @pytest.fixture(scope="session")
 def _fault_proxy(servers: Servers, dynamodb_endpoint: str) -> FaultProxy:
     return servers.start("DynamoDB fault proxy", FaultProxy(dynamodb_endpoint).serving())

@@ -327,3 +327,45 @@ def test_names_of_channels_are_text() -> None:
         message_keys("")
     with pytest.raises(TypeError, match="MessageReducer"):
         CheckpointReduction(None)  # type: ignore[arg-type]
+
+
+def test_a_note_nobody_understands_is_logged_and_changes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A thread stays readable, whatever stands where our note should be."""
+    thread = Thread()
+    thread.put("1", None, said("a"))
+    thread.restart()
+    broken = {METADATA_KEY: {"messages": {"places": "?", "following": None}}}
+    saved = thread.rows["1"]._replace(metadata=broken)
+    assert thread.reduction.read(saved) is saved
+    assert "unreadable" in caplog.text
+
+
+def test_a_history_that_begins_after_its_checkpoint_is_counted_from_one() -> None:
+    """A list that was absent when the parent was read starts at its first message."""
+    thread = Thread()
+    absent = Saved(config_of("1"), {"id": "1", "channel_values": {}}, {})
+    thread.reduction.read(absent)
+    thread.put("2", "1", said("a", "b", "c", "d"))
+    first_run = [key for key, _ in thread.handed]
+    thread.handed.clear()
+    thread.put("2", None, said("a", "b", "c", "d"))
+    assert [key for key, _ in thread.handed] == []
+    assert len(first_run) == 2
+
+
+def test_the_namespace_is_that_of_the_call_else_the_last_one_of_the_thread() -> None:
+    """A call that names none, as `update_state` does, writes where the thread's last one did."""
+    seen: list[Any] = []
+    config = ReducerConfig(
+        min_messages=1, max_messages=1, on_prune=[lambda _, namespace: seen.append(namespace)]
+    )
+    reduction = CheckpointReduction(MessageReducer(config=config))
+    for number, given in enumerate([None, ("memories", "ada"), None, ()]):
+        call = config_of(None)
+        call["configurable"]["memory_namespace"] = given
+        messages = named(*(f"{number}{letter}" for letter in "abc"))
+        checkpoint = {"id": str(number), "channel_values": {"messages": messages}}
+        run(reduction.steps(call, checkpoint, {}))
+    assert seen == [("memories", "7"), *[("memories", "ada")] * 3]

@@ -263,6 +263,11 @@ class TestRepair:
         messages = [say("user"), ask("a", "b"), tell("a"), tell("a"), tell("b"), say("ai")]
         assert self.repair(messages) == [3]
 
+    def test_an_abandoned_call_does_not_take_the_result_of_a_later_one(self) -> None:
+        """The result answers the nearest call with its id."""
+        messages = [say("user"), ask("a"), say("user"), ask("a"), tell("a"), say("ai")]
+        assert self.repair(messages) == [1]
+
     def test_an_abandoned_call_leaves_with_its_text_and_its_other_results(self) -> None:
         """Half answered is unanswered."""
         messages = [say("user"), ask("a", "b"), tell("a"), say("user"), say("ai")]

@@ -12,17 +12,8 @@ from langgraph_dynamodb_checkpoint import DynamoDBSaver
 
 
 @pytest.fixture(autouse=True)
-def aws_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment with credentials and a region, and none of the developer's own."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "AWS_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    return monkeypatch
+def _credentials(aws_environment: pytest.MonkeyPatch) -> None:
+    """Every saver finds some."""
 
 
 @pytest.fixture

@@ -139,10 +139,6 @@ class FlowReduction:
             found[slot.path] = (self._stored(flow, slot, note), *live)
         self._lineages.put(flow, found)
 
-    def forget(self, flow: str) -> None:
-        """A flow with this id starts anew."""
-        self._lineages.put(flow, {})
-
     def _surviving(
         self, flow: str, path: Sequence[str], state: dict[str, Any], trace: Trace
     ) -> list[Any]:

@@ -107,8 +107,6 @@ class Flows:
         with self._lock(flow):
             run(records.delete_flow(flow), self.table)
             self._know(flow, {STATE: None, WAITING: None})
-            if self._reduction is not None:
-                self._reduction.forget(flow)
 
     def list(self) -> list[StoredFlow]:
         """Every flow that has not expired. Reads the whole table."""

@@ -61,6 +61,31 @@ def test_importing_and_constructing_loads_no_sdk() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+IMPORTS = """
+import asyncio, sys, threading
+from agentstate_documents import Document, Write
+from agentstate_documents.tables.dynamodb import AioDynamoDBTable
+
+in_the_loop = {}
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith(("aiobotocore", "aiohttp", "botocore")):
+            in_the_loop[name] = threading.current_thread() is threading.main_thread()
+
+sys.meta_path.insert(0, Watch())
+table = AioDynamoDBTable(sys.argv[1], endpoint_url=sys.argv[2])
+asyncio.run(table.put("p", [Write(Document("k", b""))]))
+late = [name for name, found in in_the_loop.items() if found]
+assert in_the_loop and not late, late
+"""
+
+
+def test_the_event_loop_imports_no_sdk(name: str, dynamodb_endpoint: str) -> None:
+    """The first awaited request imports it in a thread: it takes half a second."""
+    subprocess.run([sys.executable, "-c", IMPORTS, name, dynamodb_endpoint], check=True)
+
+
 @pytest.mark.parametrize("bad", ["", "ab", "a b c", "a" * 256, "tä-ble", "arn:"])
 @BOTH
 def test_a_table_name_is_checked_before_anything_else(kind: Any, bad: str) -> None:

@@ -156,7 +156,7 @@ def test_create_false_creates_nothing(url: str) -> None:
     """A missing table is then an error, for requests and for setup."""
     table = SQLTable(url, table_name="mine", create=False)
     for ask in (table.setup, lambda: table.put("p", ONE), table.partitions):
-        with pytest.raises(TableUnavailable, match="table 'mine'"):
+        with pytest.raises(TableUnavailable, match="table 'mine': the table does not exist"):
             ask()
     table.close()
 

@@ -176,7 +176,8 @@ def _tell(head: Head, name: str, value: Value, old: Channel) -> Channel | None:
 
 def _item(context: Context, target: Reference, packed: bytes) -> chunks.Item:
     prefix = checkpoint_prefix(target.namespace, str(target.checkpoint))
-    return chunks.Item(prefix + HEAD, prefix + PARTS, packed, context.expires_at, if_absent=True)
+    sealed = context.seal(packed)
+    return chunks.Item(prefix + HEAD, prefix + PARTS, sealed, context.expires_at, if_absent=True)
 
 
 def _store(context: Context, target: Reference, items: list[chunks.Item]) -> Procedure[int]:

@@ -73,7 +73,7 @@ def _read_refusal(error: Any) -> Failure:
     if code == "TransactionCanceledException":
         return _read_cancellation(code, response.get("CancellationReasons", []))
     if code == MISSING:
-        return Failure(code, "the table does not exist and create=False")
+        return Failure(code, "the table does not exist")
     if code in _DENIED:
         permission = _PERMISSIONS.get(operation, operation)
         return Failure(code, f"permission dynamodb:{permission} is missing")

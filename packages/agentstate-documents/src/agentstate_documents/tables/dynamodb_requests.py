@@ -18,6 +18,7 @@ from agentstate_documents.model import MAX_KEY_LENGTH, Document, Limits, Page
 from agentstate_documents.tables.backoff import waits
 from agentstate_documents.tables.checks import check_limit, check_put
 from agentstate_documents.tables.dynamodb_failures import MISSING, IncompleteReply, read_failure
+from agentstate_documents.tables.slices import slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from agentstate_documents.model import Write
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 # An item holds 400 KiB of names and values, its keys included; a number takes 21 bytes at most.
 _ITEM_BYTES = 400 * 1024
@@ -77,7 +77,7 @@ class Requests:
         """The documents with these sorts, in their order."""
         keys = [_key(partition, sort) for sort in dict.fromkeys(sorts)]
         items: list[dict[str, Any]] = []
-        for some in _slices(keys, _BATCH_GET):
+        for some in slices(keys, _BATCH_GET):
             items += yield from self._get(some)
         found = {document.sort: document for document in map(_document, items)}
         return [found.get(sort) for sort in sorts]
@@ -130,7 +130,7 @@ class Requests:
     def delete(self, partition: str, sorts: Sequence[str]) -> Procedure[None]:
         """The documents are gone."""
         keys = [_key(partition, sort) for sort in dict.fromkeys(sorts)]
-        for some in _slices([{"DeleteRequest": {"Key": key}} for key in keys], _BATCH_WRITE):
+        for some in slices([{"DeleteRequest": {"Key": key}} for key in keys], _BATCH_WRITE):
             left, pauses = some, waits()
             while left:
                 call = Call("batch_write_item", {"RequestItems": {self.table: left}})
@@ -153,7 +153,7 @@ class Requests:
     def __str__(self) -> str:
         return f"DynamoDB table {self.table!r}"
 
-    def _get(self, keys: list[Any]) -> Procedure[list[dict[str, Any]]]:
+    def _get(self, keys: Sequence[Any]) -> Procedure[list[dict[str, Any]]]:
         """The items with these keys, in any order; as many requests as their size takes."""
         items: list[dict[str, Any]] = []
         pauses = waits()
@@ -166,8 +166,8 @@ class Requests:
         return items
 
     def _rest(
-        self, asked: list[Any], undone: list[Any], pauses: Iterator[float]
-    ) -> Procedure[tuple[list[Any], Iterator[float]]]:
+        self, asked: Sequence[Any], undone: Sequence[Any], pauses: Iterator[float]
+    ) -> Procedure[tuple[Sequence[Any], Iterator[float]]]:
         """What a batch left undone, after a pause; without end only as long as some is done."""
         if undone:
             pauses = waits() if len(undone) < len(asked) else pauses
@@ -267,7 +267,3 @@ def _put(partition: str, write: Write) -> dict[str, Any]:
 def _document(item: dict[str, Any]) -> Document:
     expiry = item.get("x")
     return Document(item["s"]["S"], bytes(item["b"]["B"]), int(expiry["N"]) if expiry else None)
-
-
-def _slices(entries: list[T], size: int) -> Iterator[list[T]]:
-    return (entries[start : start + size] for start in range(0, len(entries), size))

@@ -16,9 +16,10 @@ from agentstate_documents.errors import DocumentConflict, TableUnavailable
 from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT, Document, Limits, Page
 from agentstate_documents.tables.backoff import waits
 from agentstate_documents.tables.checks import check_limit, check_put
+from agentstate_documents.tables.slices import slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import URL, Connection, Engine
     from sqlalchemy.exc import DBAPIError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from agentstate_documents.model import Write
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 # What PostgreSQL takes as a name, which is the shortest.
 _TABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
@@ -89,7 +89,7 @@ class SQLTable:
     def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
         """The documents with these sorts, in their order."""
         found: dict[str, Document] = {}
-        for some in _slices(list(dict.fromkeys(sorts)), _SORTS_AT_ONCE):
+        for some in slices(list(dict.fromkeys(sorts)), _SORTS_AT_ONCE):
             statement = self._select().where(self._of(partition), self._rows.c.s.in_(some))
             found.update((document.sort, document) for document in self._read(statement))
         return [found.get(sort) for sort in sorts]
@@ -124,7 +124,7 @@ class SQLTable:
 
     def delete(self, partition: str, sorts: Sequence[str]) -> None:
         """No document with one of these sorts is there any more."""
-        for some in _slices(sorted(set(sorts)), _SORTS_AT_ONCE):
+        for some in slices(sorted(set(sorts)), _SORTS_AT_ONCE):
             statement = self._rows.delete().where(self._of(partition), self._rows.c.s.in_(some))
             self._execute(statement)
 
@@ -292,8 +292,6 @@ def _may_pass(error: DBAPIError) -> bool:
 
 def _reason(error: DBAPIError) -> str:
     """The failure in words that hold nothing of what was sent."""
+    if _is_missing(error):
+        return "the table does not exist"
     return f"{type(error.orig).__name__} {' '.join(_codes(error)[:1])[:80]}"
-
-
-def _slices(entries: list[T], size: int) -> Iterator[list[T]]:
-    return (entries[start : start + size] for start in range(0, len(entries), size))

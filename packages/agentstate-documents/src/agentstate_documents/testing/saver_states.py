@@ -324,12 +324,17 @@ class StateContract(Scenes):
             assert len(found.checkpoint["channel_values"]["messages"]) == turn + 1
 
     async def test_encryption(self, saver: Any, new: Any, thread: str) -> None:
-        """With an encrypting serializer everything reads back, and plain threads stay readable."""
+        """With an encrypting serializer everything reads back, and nothing without it.
+
+        Threads that were stored plainly stay readable.
+        """
         plain = await put(saver, at(thread), {"messages": ["plain " * 20]})
         serde = EncryptedSerializer(Keystream())
         writer = new(serde=serde)
         assert (await writer.aget_tuple(plain)).checkpoint["channel_values"]
         config = await put(writer, plain, {"messages": ["plain " * 20, "secret " * 20]})
+        with pytest.raises(NotImplementedError, match="bytes\\+keystream"):
+            await new().aget_tuple(config)
         await writer.aput_writes(config, [("messages", "secret " * 20)], "task")
         await writer.aput(plain, (await writer.aget_tuple(config)).checkpoint, {"step": 7}, {})
         found = await new(serde=serde).aget_tuple(at(thread))

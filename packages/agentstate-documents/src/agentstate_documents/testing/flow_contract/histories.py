@@ -47,11 +47,12 @@ class HistoryContract:
             first.save_state(flow, "m", {"id": flow, "messages": [same] * count})
         assert len(deliveries.seen) == 5
         second = connect(reducer=reducing(deliveries))
-        live = second.load_state(flow)
-        live["messages"] += [same] * 4
-        second.save_state(flow, "m", live)
-        second.save_state(flow, "m", live)
-        assert len(set(deliveries.keys)) == len(deliveries.keys) == 9
+        for expected in (9, 13):  # the first time it loads what another process stored
+            live = second.load_state(flow)
+            live["messages"] += [same] * 4
+            second.save_state(flow, "m", live)
+            second.save_state(flow, "m", live)
+            assert len(set(deliveries.keys)) == len(deliveries.keys) == expected
 
     def test_a_restart_goes_on_where_the_history_stood(self, connect: Connect) -> None:
         """Over processes that load and go on, every message is handed over once."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crewai.flow import (
+    ConversationConfig,
     ConversationMessage,
     ConversationState,
 )
@@ -239,9 +240,8 @@ class RunContract:
             )
 
             @persist(persistence)
+            @ConversationConfig(trace_scope="turn")
             class Chat(Quick, Flow[ConversationState]):
-                conversational = True
-
                 def route_turn(self, context: Any) -> str:
                     return "help"
 

@@ -1,0 +1,1 @@
+"""What releases stored, and that it can still be read."""
