@@ -24,7 +24,7 @@ from agentstate_documents import (
 )
 from agentstate_documents.flow_reduction import FlowReduction, register_reducer
 from agentstate_documents.flows import Flows
-from agentstate_documents.testing.faults import FaultyTable, Stopped, unavailable
+from agentstate_documents.testing.faults import FaultyTable, Stopped
 from agentstate_reducer import MessageReducer
 
 CONTEXT = {"method_name": "review", "message": "Good?"}
@@ -118,7 +118,7 @@ def test_a_failed_save_can_be_repeated(after: bool) -> None:
     for at in itertools.count(1):
         table = tiny()
         flows_in(table).save("f1", "m", state(1))
-        faulty = unavailable(table, at, after=after)
+        faulty = FaultyTable(table, at=at, after=after, error=TableUnavailable)
         flows = flows_in(faulty)
         try:
             flows.save("f1", "m", state(2))
@@ -132,7 +132,7 @@ def test_a_failed_save_can_be_repeated(after: bool) -> None:
 
 def test_what_a_flow_costs() -> None:
     """A first save looks once at what is there; then a save is one put, a load one query."""
-    table = unavailable(MemoryTable(), 0)  # which never comes
+    table = FaultyTable(MemoryTable(), at=0, error=TableUnavailable)  # which never comes
     flows = flows_in(table)
     calls: list[Callable[[], Any]] = [
         lambda: flows.save("f1", "m", {"id": "f1"}),
