@@ -134,8 +134,8 @@ class SQLiteTable:
 
 def _statement(partition: str, write: Write) -> tuple[str, dict[str, object]]:
     document, read = write.document, write.if_unchanged
-    row = {"partition": partition, "sort": document.sort, "read": read and read.body}
+    row: dict[str, object] = {"partition": partition, "sort": document.sort}
     row |= {"body": document.body, "expires_at": document.expires_at}
     if write.if_absent:
         return PUT_IF_ABSENT, row
-    return PUT if read is None else PUT_IF_UNCHANGED, row
+    return (PUT, row) if read is None else (PUT_IF_UNCHANGED, {**row, "read": read.body})

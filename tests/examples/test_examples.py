@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from collections.abc import Callable
@@ -57,3 +58,19 @@ def test_a_bounded_thread_takes_an_eighth_of_the_bytes_in_postgresql(
     with pytest.raises(SystemExit) as left:
         printed("benchmarks/langgraph_storage.py", postgresql_server)
     assert left.value.code == 0
+
+
+def test_the_page_shows_what_the_backend_does() -> None:
+    """Each excerpt on the page about backends is in the example, word for word."""
+    page = (ROOT / "docs/write-a-backend.md").read_text()
+    lines = [
+        line.strip()
+        for path in (ROOT / "examples/backend").glob("*.py")
+        for line in path.read_text().splitlines()
+    ]
+    example = "\n".join(line for line in lines if line)
+    excerpts = re.findall(r"<!-- skip: next -->\n```python\n(.*?)```", page, re.DOTALL)
+    assert excerpts
+    for excerpt in excerpts:
+        shown = [line.strip() for line in excerpt.splitlines()]
+        assert "\n".join(line for line in shown if line) in example

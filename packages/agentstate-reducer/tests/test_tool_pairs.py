@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, ToolMessage
 
-from agentstate_reducer import MessageReducer, ReducerConfig
+from agentstate_reducer import MessageReducer, ReducerConfig, resolve_token_counter
 from agentstate_reducer.testing import FORMS, Step, broken_links, written
 
 NINE_TURNS = [
@@ -76,6 +77,18 @@ def test_responses_items_of_every_kind_leave_with_their_call(call: Any, result: 
     assert leaving(by_count(1, 1, **fields), messages) == [0, 1, 2, 3]
     assert leaving(by_count(5, 5, repair_tool_pairs=True, **fields), messages) == []
     assert leaving(by_count(5, 5, repair_tool_pairs=True), messages[2:]) == [0]
+
+
+@pytest.mark.parametrize(
+    "kind", ["custom_tool_call", "computer_call", "local_shell_call", "apply_patch_call"]
+)
+def test_responses_calls_in_the_content_of_a_message_are_calls(kind: str) -> None:
+    """LangChain keeps what OpenAI asks the client to do as blocks; what they hold costs tokens."""
+    block = {"type": kind, "id": "i", "call_id": "c", "action": {"command": "w" * 40}}
+    messages = [say("user"), AIMessage([block]), ToolMessage("r", tool_call_id="c")]
+    messages += [say("assistant"), say("user")]
+    assert leaving(by_count(1, 1, preserve_first=False), messages) == [0, 1, 2, 3]
+    assert resolve_token_counter()(messages[1]) == 4 + 10
 
 
 def test_a_run_of_calls_after_one_user_message_is_trimmed() -> None:

@@ -416,9 +416,19 @@ def test_one_loop_after_another(name: str, dynamodb_endpoint: str) -> None:
     table = AioDynamoDBTable(name, endpoint_url=dynamodb_endpoint)
     for n in range(3):
         asyncio.run(table.put("p", [Write(Document(f"k{n}", b""))]))
-    assert table._client._connections == {}
     assert len(asyncio.run(table.query("p")).documents) == 3
+    assert len(table._client._connections) == 1
     gc.collect()  # a connection left open would be reported here
+
+
+async def test_two_loops_at_once(name: str, dynamodb_endpoint: str) -> None:
+    """A second loop, in another thread, leaves the client of the first alone."""
+    table = AioDynamoDBTable(name, endpoint_url=dynamodb_endpoint)
+    await table.put("p", ONE)
+    await asyncio.to_thread(asyncio.run, table.put("q", ONE))
+    assert sorted(await table.partitions()) == ["p", "q"]
+    assert len(table._client._connections) == 2
+    await table.close()
 
 
 async def test_tasks_of_a_loop_share_a_client(name: str, dynamodb_endpoint: str) -> None:
@@ -429,4 +439,31 @@ async def test_tasks_of_a_loop_share_a_client(name: str, dynamodb_endpoint: str)
     await asyncio.gather(*(table.put(f"p{n}", ONE) for n in range(20)))
     assert len(table._client._connections) == 1
     assert len(await table.partitions()) == 20
+    await table.close()
+
+
+async def test_closing_while_a_first_request_fails(
+    name: str, aws_environment: pytest.MonkeyPatch
+) -> None:
+    """There is nothing to close then, and the next request tries again."""
+    aws_environment.delenv("AWS_DEFAULT_REGION")
+    table = AioDynamoDBTable(name, endpoint_url="http://127.0.0.1:9")
+    await table.close()
+    failed, closed = await asyncio.gather(
+        table.put("p", ONE), table.close(), return_exceptions=True
+    )
+    assert isinstance(failed, TableUnavailable)
+    assert closed is None
+    with pytest.raises(TableUnavailable, match="no region"):
+        await table.put("p", ONE)
+
+
+@BOTH
+async def test_an_endpoint_that_speaks_no_tls_is_an_error_at_once(
+    kind: Any, name: str, fault_proxy: FaultProxy
+) -> None:
+    """What will not pass is not asked again."""
+    table = face(kind(name, endpoint_url=fault_proxy.endpoint.replace("http:", "https:")))
+    with pytest.raises(TableUnavailable, match="SSL"):
+        await table.put("p", ONE)
     await table.close()

@@ -161,6 +161,23 @@ def test_create_false_creates_nothing(url: str) -> None:
     table.close()
 
 
+def test_another_process_may_create_the_table_first(url: str) -> None:
+    """Who comes second uses what is there."""
+    other = SQLTable(url)
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+
+    @sa.event.listens_for(engine, "before_cursor_execute")
+    def create_first(_: object, __: object, statement: str, *___: object) -> None:
+        if "CREATE TABLE" in statement:
+            other.put("theirs", ONE)
+
+    table = SQLTable(engine=engine)
+    table.put("ours", ONE)
+    assert sorted(table.partitions()) == ["ours", "theirs"]
+    other.close()
+    engine.dispose()
+
+
 def test_a_table_that_may_not_be_created_is_an_error(postgresql_url: str) -> None:
     """The text says that it is missing and why it stays so."""
     owner = sa.create_engine(postgresql_url.replace("postgresql:", "postgresql+psycopg:"))

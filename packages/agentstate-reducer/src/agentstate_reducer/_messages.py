@@ -44,6 +44,10 @@ ASKING_BLOCKS = {
     "tool_call": ("id",),
     "invalid_tool_call": ("id",),
     "function_call": ("call_id", "id"),
+    # Calls for the client to run: a provider answers its own inside the same message.
+    **dict.fromkeys(
+        ("custom_tool_call", "computer_call", "local_shell_call", "apply_patch_call"), ("call_id",)
+    ),
 }
 _ANSWERING_BLOCKS = {
     "tool_result": ("tool_use_id", "tool_call_id"),
@@ -193,9 +197,8 @@ def calls_of(message: Any) -> list[Any]:
     invalid = elements(field(message, "invalid_tool_calls"))
     _add_new(made, [_first_key(call, ("id", "call_id")) for call in invalid])
     blocks = map(unwrap, elements(field(message, "content")))
-    _add_new(
-        made, [_first_key(b, ASKING_BLOCKS[kind]) for kind, b in blocks if kind in ASKING_BLOCKS]
-    )
+    asked = [_first_key(b, ASKING_BLOCKS[kind]) for kind, b in blocks if kind in ASKING_BLOCKS]
+    _add_new(made, asked)
     if is_call_item(message):
         _add_new(made, [_key(field(message, "call_id"))])
     return made or _legacy_call(message)
@@ -241,8 +244,7 @@ def answers_of(message: Any) -> list[Any]:
 def text_of(message: Any) -> str:
     """The plain words of a message, "" for none; images, calls and thinking are not words."""
     content = field(message, "content")
-    if content is None:
-        content = field(message, "output")  # a Responses result
+    content = field(message, "output") if content is None else content  # a Responses result
     words = _words(content, ())
     return words or (_as_json(content) if issubclass(type(content), dict) else "")
 

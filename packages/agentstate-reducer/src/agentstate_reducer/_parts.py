@@ -86,7 +86,7 @@ class Parts:
             self.texts.append(plain)
         elif kind in _MEDIA_KINDS:
             self.media += 1
-        elif kind in ASKING_BLOCKS or any(field(body, name) is not None for name in _CALL_FIELDS):
+        elif any(field(body, name) is not None for name in _CALL_FIELDS):
             self.texts += _call(body)
             self._any(field(body, "output"))
         else:

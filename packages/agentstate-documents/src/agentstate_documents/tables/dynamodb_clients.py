@@ -12,13 +12,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agentstate_documents.tables.dynamodb_requests import Call
 from agentstate_documents.tables.procedures import arun, run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from agentstate_documents.tables.dynamodb_requests import Procedure
+    from agentstate_documents.tables.dynamodb_requests import Call, Procedure
 
 R = TypeVar("R")
 
@@ -53,9 +52,12 @@ class BlockingClient:
             client.close()
 
     def _carry_out(self, step: Call | float) -> Any:
-        if isinstance(step, Call):
+        if isinstance(step, float):
+            return time.sleep(step)
+        try:
             return getattr(self._client(), step.method)(**step.arguments)
-        return time.sleep(step)
+        except Exception as error:
+            return error
 
     def _client(self) -> Any:
         if self._given is not None:
@@ -92,44 +94,57 @@ class AwaitingClient:
         connection = self._connections.get(asyncio.get_running_loop())
         if connection is not None:
             async with connection.lock:
-                if connection.holder is not None:
+                if connection.client is not None:
                     await connection.holder.aclose()
 
     async def _carry_out(self, step: Call | float) -> Any:
-        if isinstance(step, Call):
+        if isinstance(step, float):
+            return await asyncio.sleep(step)
+        try:
             return await getattr(await self._client(), step.method)(**step.arguments)
-        return await asyncio.sleep(step)
+        except Exception as error:
+            return error
 
     async def _client(self) -> Any:
         if self._given is not None:
             return self._given
-        connection = self._connections.setdefault(asyncio.get_running_loop(), _Connection())
+        connection = self._connection(asyncio.get_running_loop())
         async with connection.lock:
             if connection.client is None:
-                session = await asyncio.to_thread(_session)
-                connection.holder = self._hold(session)
-                connection.client = await connection.holder.__anext__()
+                connection.holder = self._hold(connection)
+                await connection.holder.__anext__()
             return connection.client
 
-    async def _hold(self, session: Any) -> AsyncGenerator[Any, None]:
-        """A client that is open until this generator is closed, which the end of a loop does."""
-        from aiobotocore.config import AioConfig
+    def _connection(self, loop: asyncio.AbstractEventLoop) -> _Connection:
+        if loop not in self._connections:
+            for other in list(self._connections):
+                if other.is_closed():
+                    self._connections.pop(other, None)
+            self._connections[loop] = _Connection()
+        return self._connections[loop]
+
+    async def _hold(self, connection: _Connection) -> AsyncGenerator[None, None]:
+        """The connection is open until this generator is closed, which the end of a loop does."""
+        session = await asyncio.to_thread(_session)
+        from aiobotocore.config import AioConfig  # by now imported
 
         config = AioConfig(**_CONFIG)
         async with session.create_client("dynamodb", config=config, **self._place) as client:
+            connection.client = client
             try:
-                yield client
+                yield
             finally:
-                del self._connections[asyncio.get_running_loop()]
+                connection.client = None
 
 
 class _Connection:
     """What is open in one event loop: `holder` keeps `client` open."""
 
+    holder: AsyncGenerator[None, None]
+
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.client: Any = None
-        self.holder: AsyncGenerator[Any, None] | None = None
 
 
 def _session() -> Any:

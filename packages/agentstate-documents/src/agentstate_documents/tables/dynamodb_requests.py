@@ -1,7 +1,7 @@
 """DynamoDB without a client: what to ask for, and what the replies mean.
 
 Every operation is a generator: it yields `Call`s and numbers of seconds to wait, and is sent
-replies or errors. `dynamodb` carries them out, blocking or awaiting.
+replies or exceptions. `dynamodb_clients` carries them out, blocking or awaiting.
 
 An item is a document: `p` partition (hash key), `s` sort (range key), `b` body, `x` expiry in
 seconds since 1970. Nothing else is stored, and nothing is indexed.
@@ -227,22 +227,21 @@ class Requests:
         """The reply, after as many attempts as it takes; None for the error that is accepted."""
         pauses = waits()
         while True:
-            try:
-                reply = yield call
-                if call.method in _ALWAYS_THERE and _ALWAYS_THERE[call.method] not in reply:
-                    raise IncompleteReply(call.method)
-                return reply
-            except Exception as error:
-                failure = read_failure(error)
-                if failure is None:
-                    raise
-                if failure.code and failure.code == accept:
-                    return None
-                if failure.conflict:
-                    raise DocumentConflict(f"{self}: a condition of a put failed") from error
-                wait = next(pauses, None) if failure.transient else None
-                if wait is None:
-                    raise TableUnavailable(f"{self}: {failure.text}") from error
+            outcome = yield call
+            if not isinstance(outcome, Exception):
+                if call.method not in _ALWAYS_THERE or _ALWAYS_THERE[call.method] in outcome:
+                    return outcome
+                outcome = IncompleteReply(call.method)
+            failure = read_failure(outcome)
+            if failure is None:
+                raise outcome
+            if failure.code and failure.code == accept:
+                return None
+            if failure.conflict:
+                raise DocumentConflict(f"{self}: a condition of a put failed") from outcome
+            wait = next(pauses, None) if failure.transient else None
+            if wait is None:
+                raise TableUnavailable(f"{self}: {failure.text}") from outcome
             yield wait
 
 
