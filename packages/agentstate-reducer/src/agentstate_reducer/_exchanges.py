@@ -81,24 +81,35 @@ def read(messages: list[Any]) -> Reading:
     at = range(len(messages))
     try:
         words, contents = _uniform_fields(messages)
-        # itemgetter looks all words up in one call, in half the time of a map.
-        letters = "".join(itemgetter(*words)(SPELLINGS)) if messages else ""
+        letters = _letters(words)
     except Exception:  # another form, or an object that raises
         letters = "".join("r" if is_reasoning(m) else role_of(m) for m in messages)
         contents = [field(m, "content") for m in messages]
         return Reading(messages, letters, contents, at, uniform=False)
-    uniform = "?" not in letters and _PLAIN.issuperset(map(type, contents))
+    types = list(map(type, contents))
+    uniform = "?" not in letters and (types.count(str) == len(types) or _PLAIN.issuperset(types))
     if not uniform:
         letters = "".join(map(_closer_letter, letters, contents, messages))
     return Reading(messages, letters, contents, at, uniform=uniform)
 
 
-def _uniform_fields(messages: list[Any]) -> tuple[Iterable[Any], list[Any]]:
+def _letters(words: Sequence[Any]) -> str:
+    """The letter of each role word, "?" for one that wants a closer look."""
+    if not words:
+        return ""
+    try:
+        # Looks all words up in one call, in half the time of a map.
+        return "".join(itemgetter(*words)(SPELLINGS))
+    except KeyError:
+        return "".join([SPELLINGS.get(word, "?") for word in words])
+
+
+def _uniform_fields(messages: list[Any]) -> tuple[list[Any], list[Any]]:
     """(role words, contents) of messages that are all dicts or all LangChain's; else raises."""
     if messages and not issubclass(type(messages[0]), dict):
         if not all(map(_has_type_alone, set(map(type, messages)))) or any(map(_extra, messages)):
             raise TypeError("a role may hide beside the type")
-        return map(attrgetter("type"), messages), _column(messages, "content")
+        return _column(messages, "type"), _column(messages, "content")
     words = _column(messages, "role")
     if words and words[0] is None and words.count(None) == len(words):
         words = _column(messages, "type")
