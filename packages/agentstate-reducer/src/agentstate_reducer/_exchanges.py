@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 _PLAIN = frozenset((str, type(None)))
-_RUNS = re.compile("t+")
 _EXCHANGES = re.compile("at+")
 
 
@@ -32,6 +31,7 @@ def mask(letters: str) -> bytes:
 
 
 _RESULTS, _CALLERS = mask("t"), mask("C")
+_LINKED = bytes(byte if byte in b"Ct" else b"."[0] for byte in range(256))
 
 
 class Reading:
@@ -208,16 +208,14 @@ def _is_adjacent(reading: Reading) -> bool:
         return False
     if "t" not in letters:
         return True
-    runs = _RUNS.findall(letters)
-    if letters.count("at") != len(runs):
+    marks = letters.replace("at", "Ct").encode().translate(_LINKED)
+    if b".t" in b"." + marks:
         return False
-    callers = letters.replace("at", "Ct").encode().translate(_CALLERS)
     try:
-        calls = _column(list(compress(messages, callers)), "tool_calls")
+        calls = _column(list(compress(messages, marks.translate(_CALLERS))), "tool_calls")
         asked = list(map(dict.get, chain.from_iterable(calls), repeat("id")))
-        results = letters.encode().translate(_RESULTS)
-        said = _column(list(compress(messages, results)), "tool_call_id")
-        lengths = list(map(len, runs))
+        said = _column(list(compress(messages, marks.translate(_RESULTS))), "tool_call_id")
+        lengths = list(map(len, marks.translate(None, b".").split(b"C")[1:]))
         if asked == said and lengths == list(map(len, calls)):
             return True
         return _answers_each_once(calls, said, lengths)
