@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 _PLAIN = frozenset((str, type(None)))
-_RUNS = re.compile("t+")
 _EXCHANGES = re.compile("at+")
 
 
@@ -32,6 +31,7 @@ def mask(letters: str) -> bytes:
 
 
 _RESULTS, _CALLERS = mask("t"), mask("C")
+_LINKED = bytes(byte if byte in b"Ct" else b"."[0] for byte in range(256))
 
 
 class Reading:
@@ -81,24 +81,35 @@ def read(messages: list[Any]) -> Reading:
     at = range(len(messages))
     try:
         words, contents = _uniform_fields(messages)
-        # itemgetter looks all words up in one call, in half the time of a map.
-        letters = "".join(itemgetter(*words)(SPELLINGS)) if messages else ""
+        letters = _letters(words)
     except Exception:  # another form, or an object that raises
         letters = "".join("r" if is_reasoning(m) else role_of(m) for m in messages)
         contents = [field(m, "content") for m in messages]
         return Reading(messages, letters, contents, at, uniform=False)
-    uniform = "?" not in letters and _PLAIN.issuperset(map(type, contents))
+    types = list(map(type, contents))
+    uniform = "?" not in letters and (types.count(str) == len(types) or _PLAIN.issuperset(types))
     if not uniform:
         letters = "".join(map(_closer_letter, letters, contents, messages))
     return Reading(messages, letters, contents, at, uniform=uniform)
 
 
-def _uniform_fields(messages: list[Any]) -> tuple[Iterable[Any], list[Any]]:
+def _letters(words: Sequence[Any]) -> str:
+    """The letter of each role word, "?" for one that wants a closer look."""
+    if not words:
+        return ""
+    try:
+        # Looks all words up in one call, in half the time of a map.
+        return "".join(itemgetter(*words)(SPELLINGS))
+    except KeyError:
+        return "".join([SPELLINGS.get(word, "?") for word in words])
+
+
+def _uniform_fields(messages: list[Any]) -> tuple[list[Any], list[Any]]:
     """(role words, contents) of messages that are all dicts or all LangChain's; else raises."""
     if messages and not issubclass(type(messages[0]), dict):
         if not all(map(_has_type_alone, set(map(type, messages)))) or any(map(_extra, messages)):
             raise TypeError("a role may hide beside the type")
-        return map(attrgetter("type"), messages), _column(messages, "content")
+        return _column(messages, "type"), _column(messages, "content")
     words = _column(messages, "role")
     if words and words[0] is None and words.count(None) == len(words):
         words = _column(messages, "type")
@@ -197,16 +208,14 @@ def _is_adjacent(reading: Reading) -> bool:
         return False
     if "t" not in letters:
         return True
-    runs = _RUNS.findall(letters)
-    if letters.count("at") != len(runs):
+    marks = letters.replace("at", "Ct").encode().translate(_LINKED)
+    if b".t" in b"." + marks:
         return False
-    callers = letters.replace("at", "Ct").encode().translate(_CALLERS)
     try:
-        calls = _column(list(compress(messages, callers)), "tool_calls")
+        calls = _column(list(compress(messages, marks.translate(_CALLERS))), "tool_calls")
         asked = list(map(dict.get, chain.from_iterable(calls), repeat("id")))
-        results = letters.encode().translate(_RESULTS)
-        said = _column(list(compress(messages, results)), "tool_call_id")
-        lengths = list(map(len, runs))
+        said = _column(list(compress(messages, marks.translate(_RESULTS))), "tool_call_id")
+        lengths = list(map(len, marks.translate(None, b".").split(b"C")[1:]))
         if asked == said and lengths == list(map(len, calls)):
             return True
         return _answers_each_once(calls, said, lengths)

@@ -25,14 +25,8 @@ _LETTERS = {word: letter for letter, words in _WORDS.items() for word in words}
 _ENDINGS = ("messagechunk", "message", "chunk")
 
 
-class _Spellings(dict[str, str]):
-    """Role words as they are written, to letters; "?" for a word that wants a closer look."""
-
-    def __missing__(self, word: str) -> str:
-        return "?"
-
-
-SPELLINGS = _Spellings({"AIMessageChunk": "a", "HumanMessageChunk": "h"})
+# Role words as they are written, to letters.
+SPELLINGS = {"AIMessageChunk": "a", "HumanMessageChunk": "h"}
 for _write in (str.lower, str.upper, str.title):
     SPELLINGS.update((_write(word), letter) for word, letter in _LETTERS.items())
 
