@@ -104,6 +104,25 @@ def test_what_lives_is_whole(table, new, clock, seed):
                 assert found is None
 
 
+def test_a_slow_put_lives_no_longer(clock):
+    """A head leans on what outlives it, however long the put before it took."""
+
+    class SlowTable(MemoryTable):
+        def put(self, partition, writes):
+            super().put(partition, writes)
+            clock.now += TTL * 0.1
+
+    table = SlowTable()
+    saver = DocumentSaver(table, ttl_seconds=TTL, clock=clock)
+    config = put(saver, at("t"), {"messages": ["x" * 90]})
+    clock.now += TTL * 0.45
+    config = put(saver, config, {"messages": ["x" * 90, "y"]})
+    clock.now += TTL * 0.89
+    table.remove_expired(clock.now)
+    found = DocumentSaver(table, ttl_seconds=TTL, clock=clock).get_tuple(config)
+    assert found.checkpoint["channel_values"]["messages"] == ["x" * 90, "y"]
+
+
 def test_leaning_pays_within_half_a_ttl(table, new, clock):
     """A lively thread is told as changes, and is not written whole at every step."""
     saver = new()
