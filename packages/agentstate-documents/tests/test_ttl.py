@@ -175,8 +175,15 @@ def test_upkeep_prolongs_no_life(table, new, clock):
     assert new().get_tuple(at("t")) is new().get_tuple(at("copy")) is None
 
 
-@pytest.mark.parametrize("ttl_seconds", [0, -1, float("nan")])
+@pytest.mark.parametrize("ttl_seconds", [0, -1, float("nan"), float("inf"), 1e12, 10**400])
 def test_a_ttl_is_above_nought(table, ttl_seconds):
+    """Also one that ends after every calendar is refused by name."""
+    with pytest.raises(ValueError, match="ttl_seconds must be above 0"):
+        DocumentSaver(table, ttl_seconds=ttl_seconds)
+
+
+@pytest.mark.parametrize("ttl_seconds", ["60", True, [60]])
+def test_a_ttl_is_a_number(table, ttl_seconds):
     """Anything else is refused by name."""
-    with pytest.raises(ValueError, match="ttl_seconds"):
+    with pytest.raises(TypeError, match="ttl_seconds must be a number"):
         DocumentSaver(table, ttl_seconds=ttl_seconds)
