@@ -12,6 +12,7 @@ import pydoc_data.topics
 import re
 import sys
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,21 +105,31 @@ def report(name: str, costs: list[Cost]) -> None:
     )
 
 
-def main() -> None:
-    """All variants, one line each."""
-    turns = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+def measure(turns: int) -> Iterator[tuple[str, int, list[Cost]]]:
+    """(name, requests a turn as LangGraph asks for them, costs) of every variant."""
     reducer = MessageReducer(max_messages=20, min_messages=10)
-    variants: dict[str, dict[str, Any]] = {
-        "plain": {},
-        "reducer 10/20": {"reducer": reducer},
-        "exit": {"durability": "exit"},
-        "encrypted": {"serde": EncryptedSerializer(Keystream())},
-    }
-    for name, options in variants.items():
-        durability = options.pop("durability", "async")
+    variants: list[tuple[str, int, Any, dict[str, Any]]] = [
+        ("plain", 6, "async", {}),
+        ("reducer 10/20", 6, "async", {"reducer": reducer}),
+        ("exit", 2, "exit", {}),
+        ("encrypted", 6, "async", {"serde": EncryptedSerializer(Keystream())}),
+    ]
+    for name, wanted, durability, options in variants:
         table = CountingTable()
-        report(name, chat(DocumentSaver(table, **options), table, turns, durability))
+        yield name, wanted, chat(DocumentSaver(table, **options), table, turns, durability)
+
+
+def requests_a_turn(turns: int) -> Iterator[tuple[str, int, int]]:
+    """(name, requests wanted, most requests in a turn) of every variant."""
+    for name, wanted, costs in measure(turns):
+        yield name, wanted, max(cost.requests for cost in costs)
+
+
+def main(turns: int = 50) -> None:
+    """All variants, one line each."""
+    for name, _, costs in measure(turns):
+        report(name, costs)
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

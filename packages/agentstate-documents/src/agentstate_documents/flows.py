@@ -16,6 +16,7 @@ from agentstate_documents import flow_records as records
 from agentstate_documents.drivers import run, stream
 from agentstate_documents.flow_codec import plain
 from agentstate_documents.flow_records import STATE, WAITING
+from agentstate_documents.model import check_ttl
 from agentstate_reducer.integration import Recent
 
 if TYPE_CHECKING:
@@ -166,19 +167,3 @@ def flow_id(flow_uuid: Any) -> str:
     if not flow:
         raise ValueError("flow_uuid must not be empty")
     return flow
-
-
-def check_ttl(ttl_seconds: Any) -> float | None:
-    """The value itself.
-
-    Raises:
-        TypeError: It is no number.
-        ValueError: It is not above 0.
-    """
-    if ttl_seconds is None:
-        return None
-    if isinstance(ttl_seconds, bool) or not isinstance(ttl_seconds, (int, float)):
-        raise TypeError(f"ttl_seconds must be a number or None, not {ttl_seconds!r}")
-    if not ttl_seconds > 0 or math.isinf(ttl_seconds):
-        raise ValueError(f"ttl_seconds must be above 0, not {ttl_seconds!r}")
-    return ttl_seconds

@@ -6,8 +6,8 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import compress
-from operator import index, not_
+from itertools import compress, repeat
+from operator import index, is_, not_
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ._messages import role_of
@@ -115,7 +115,7 @@ def _weights(texts: list[str]) -> list[int]:
     """What each text costs in quarters of a token, so that texts add up before they are rounded."""
     encode = vocabulary.encode()
     if encode is not None:
-        return [tokens << 2 for tokens in _memo.counts(texts, encode)]
+        return _memo.weights(texts, encode)
     lengths = list(map(len, texts))
     ascii = list(map(str.isascii, texts))
     if not all(ascii):
@@ -132,7 +132,7 @@ def _wide(text: str) -> int:
 
 
 class _Memo:
-    """Token counts by text, in two generations: the older one is forgotten when the younger fills.
+    """Weights by text, in two generations: the older one is forgotten when the younger fills.
 
     A text that is asked for again moves into the younger one.
     """
@@ -143,28 +143,25 @@ class _Memo:
         self._old: dict[str, int] = {}
         self._characters = 0
 
-    def counts(self, texts: list[str], encode: _Encode) -> list[int]:
-        known = list(map(self._young.get, texts))
-        return [
-            self._learn(text, encode) if n is None else n
-            for text, n in zip(texts, known, strict=True)
-        ]
+    def weights(self, texts: list[str], encode: _Encode) -> list[int]:
+        weights: list[Any] = list(map(self._young.get, texts))
+        for i in compress(range(len(texts)), map(is_, weights, repeat(None))):
+            weights[i] = self._learn(texts[i], encode)
+        return weights
 
     def _learn(self, text: str, encode: _Encode) -> int:
-        tokens = self._old.get(text)
-        if tokens is None:
-            tokens = _encoded(text, encode)
+        weight = self._young.get(text)  # it may stand twice in one list
+        if weight is None:
+            weight = self._old.get(text)
+        if weight is None:
+            weight = len(encode(text)) << 2
         if len(text) > self._half:
-            return tokens
-        self._young[text] = tokens
+            return weight
+        self._young[text] = weight
         self._characters += len(text)
         if self._characters > self._half:
             self._old, self._young, self._characters = self._young, {}, 0
-        return tokens
-
-
-def _encoded(text: str, encode: _Encode) -> int:
-    return len(encode(text))
+        return weight
 
 
 class _Vocabulary:
