@@ -9,6 +9,8 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig  # noqa: TC002 (LangGraph resolves it)
+from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -174,7 +176,8 @@ def chat_graph(saver: Any) -> Any:
 def approval_graph(saver: Any) -> Any:
     """A node that asks a person, beside one that does not."""
 
-    def ask(state: _State) -> dict[str, Any]:
+    def ask(state: _State, config: RunnableConfig) -> dict[str, Any]:
+        var_child_runnable_config.set(config)  # which LangGraph does itself from Python 3.11 on
         return {"messages": [interrupt("may I?")]}
 
     def aside(state: _State) -> dict[str, Any]:
