@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
@@ -25,7 +26,7 @@ from ._stale import kept_note, note_of, without_pruned
 from ._summary import is_synthetic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "METADATA_KEY",
@@ -64,12 +65,12 @@ def message_keys(messages_key: str | Sequence[str]) -> tuple[str, ...]:
         TypeError: It is not text, or a sequence of texts.
         ValueError: A name is empty.
     """
-    keys = (messages_key,) if isinstance(messages_key, str) else tuple(messages_key)
-    if not all(isinstance(key, str) for key in keys):
+    keys = (messages_key,) if isinstance(messages_key, str) else messages_key
+    if not isinstance(keys, Iterable) or not all(isinstance(key, str) for key in keys):
         raise TypeError(f"messages_key must be text or several texts, not {messages_key!r}")
     if not all(keys):
         raise ValueError(f"messages_key must name a channel, not {messages_key!r}")
-    return keys
+    return tuple(dict.fromkeys(keys))
 
 
 class CheckpointReduction:
@@ -101,7 +102,11 @@ class CheckpointReduction:
         The hooks have been served when this returns, so before anything is stored. A list
         whose reducer fails is stored as it came, and logged; only the `TypeError` that
         refuses an async callable in a blocking call comes through.
+
+        Raises:
+            ValueError: The config names no thread. No hook was served then.
         """
+        thread = _thread_of(config)
         namespace = self._namespace(config["configurable"])
         noted = _noted(metadata)
         values, notes = {}, {}
@@ -113,7 +118,6 @@ class CheckpointReduction:
             except AsyncCallableError:
                 raise
             except Exception as error:
-                thread = config["configurable"].get("thread_id")
                 why = describe(error)
                 _log.error("Thread %s: %r is stored unreduced: %s", thread, channel, why)
                 continue
@@ -187,6 +191,13 @@ class CheckpointReduction:
             return ("memories", thread) if seen is None else seen
         self._namespaces.put(thread, given)
         return given
+
+
+def _thread_of(config: Any) -> Any:
+    configurable = config.get("configurable") if isinstance(config, Mapping) else None
+    if not isinstance(configurable, Mapping) or configurable.get("thread_id") is None:
+        raise ValueError('config must name a thread: {"configurable": {"thread_id": ...}}')
+    return configurable["thread_id"]
 
 
 def _noted(metadata: Any) -> dict[str, Any]:

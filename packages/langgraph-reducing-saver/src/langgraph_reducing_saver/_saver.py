@@ -79,7 +79,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         self._task_path = "task_path" in inspect.signature(inner.put_writes).parameters
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _blank, (type(self).__base__, type(self.inner)), vars(self).copy()
+        return _filled, (type(self).__base__, vars(self).copy())
 
     def __getattr__(self, name: str) -> Any:
         # Copies and pickles ask for dunder names before there is an inner saver.
@@ -293,3 +293,9 @@ def _blank(cls: type[Any], inner: type[Any]) -> ReducingSaver:
     """An instance over such an inner saver, still to be filled."""
     blank: ReducingSaver = object.__new__(_shaped(cls, inner))  # type: ignore[arg-type]
     return blank
+
+
+def _filled(cls: type[Any], state: dict[str, Any]) -> ReducingSaver:
+    saver = _blank(cls, type(state["inner"]))
+    vars(saver).update(state)
+    return saver
