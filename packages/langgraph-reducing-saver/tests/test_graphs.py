@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import Annotated, Any, TypedDict
 
@@ -137,6 +138,25 @@ async def test_messages_pruned_without_a_namespace_go_where_the_thread_belongs(
     assert memory.texts == ["a", *(f"x{i}" for i in range(4))]
     assert memory.namespaces == [["memories", "ada"]]
     assert len(await thread.stored()) == 5
+
+
+async def test_a_deleted_thread_leaves_its_namespace_to_nobody(chat: Any, memory: Any) -> None:
+    """Whoever starts a thread of that name does not write into another user's memory."""
+    builder = chain(a=lambda state: {"messages": [AIMessage("a")]})
+    thread = chat(lambda saver: builder.compile(checkpointer=saver), memory.reducer())
+    for _ in range(4):
+        await thread.invoke({"messages": [HumanMessage("u")]}, memory_namespace=("m", "ada"))
+    name = thread.config["configurable"]["thread_id"]
+    saver = thread.graph.checkpointer
+    if thread.is_async:
+        await saver.adelete_thread(name)
+    else:
+        await asyncio.to_thread(saver.delete_thread, name)
+    assert set(memory.namespaces) == {("m", "ada")}
+    memory.batches.clear()
+    for _ in range(4):
+        await thread.invoke({"messages": [HumanMessage("u")]})
+    assert set(memory.namespaces) == {("memories", name)}
 
 
 async def test_only_the_configurable_part_of_the_call_names_the_namespace(
