@@ -13,6 +13,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, add_messages
 from langgraph.types import Command, interrupt
 
+from langgraph_reducing_saver import ReducingSaver
+
 
 class State(TypedDict):
     messages: Annotated[list[Any], add_messages]
@@ -103,6 +105,31 @@ async def test_parallel_subgraphs_one_of_which_waits(chat: Any, memory: Any, tal
     assert [message.id for message in after["messages"]] == [*before, "two"]
     assert [message.id for message in await thread.stored()] == ["m0", "m8", "pre", "one", "two"]
     assert sorted(memory.ids) == [f"m{i}" for i in range(1, 8)]
+
+
+async def test_a_subgraph_that_keeps_its_list_gives_back_nothing_that_left_the_root(
+    chat: Any, memory: Any
+) -> None:
+    """Over many turns and a restart, and though the two lists are cut at different steps."""
+    turn = 0
+
+    def says(name: str) -> Any:
+        return lambda state: {"messages": [AIMessage(name, id=f"{turn}{name}")]}
+
+    inner = chain(b=says("b")).compile(checkpointer=True)
+    builder = chain(sub=inner, c=says("c"))
+    thread = chat(lambda saver: builder.compile(checkpointer=saver), memory.reducer(4, 8))
+    for turn in range(10, 20):
+        if turn == 15:
+            saver = ReducingSaver(thread.graph.checkpointer.inner, memory.reducer(4, 8))
+            thread.graph = builder.compile(checkpointer=saver)
+        said = await thread.invoke({"messages": [HumanMessage("a", id=f"{turn}a")]})
+        ids = [message.id for message in said["messages"]]
+        assert ids == sorted(ids)
+    stored = [message.id for message in await thread.stored()]
+    assert stored == sorted(stored)
+    everything = [f"{turn}{name}" for turn in range(10, 20) for name in "abc"]
+    assert sorted([*memory.ids, *stored]) == everything
 
 
 async def test_old_checkpoints_keep_their_messages(chat: Any, memory: Any) -> None:

@@ -29,7 +29,7 @@ def note_of(messages: Sequence[Any], pruned: Sequence[int]) -> dict[str, Any]:
     if not pruned:
         return {}
     ids = [(i, id_of(messages[i])) for i in pruned]
-    note: dict[str, Any] = {"pruned": [_plain(name) for _, name in ids if name is not None]}
+    note: dict[str, Any] = {"pruned": [plain(name) for _, name in ids if name is not None]}
     if len(note["pruned"]) < len(pruned):
         note["unnamed"] = [[i, fingerprint(messages[i])] for i, name in ids if name is None]
         note["length"] = len(messages)
@@ -51,7 +51,7 @@ def without_pruned(value: Any, note: dict[str, Any]) -> Any:
     if _REMOVE_ALL in ids:
         return value
     gone = set(note.get("pruned", ()))
-    stale = {i for i, name in enumerate(ids) if name is not None and _plain(name) in gone}
+    stale = {i for i, name in enumerate(ids) if name is not None and plain(name) in gone}
     stale |= _resent(messages, ids, note)
     if not stale:
         return value
@@ -71,6 +71,6 @@ def _resent(messages: Sequence[Any], ids: list[str | None], note: dict[str, Any]
     return {i for i, _ in unnamed} if whole else set()
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """An id as text that every database takes: no NUL, no half of a surrogate pair."""
     return name.encode("unicode_escape").decode("ascii")

@@ -22,7 +22,7 @@ from ._lineage import START, Lineage, continued, kept, read, scope_of, written
 from ._messages import fingerprint, id_of
 from ._recent import Recent
 from ._reducer import MessageReducer
-from ._stale import kept_note, note_of, without_pruned
+from ._stale import kept_note, note_of, plain, without_pruned
 from ._summary import is_synthetic
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ METADATA_KEY = "agentstate"
 """Where the metadata of a checkpoint says what its put pruned."""
 
 MAX_THREADS = 10_000
+MAX_DEPARTED = 100_000
 
 _ABSENT = object()
 _log = logging.getLogger(__name__)
@@ -78,9 +79,9 @@ class CheckpointReduction:
 
     It notes in the metadata, under `agentstate` and by channel, what this put pruned and, for
     a list with id-less messages, where the stored ones stand in its whole history. What it
-    remembers itself is bounded and may be lost: the namespace last seen for a thread, and
-    lineages of lists put or read lately. Safe for threads; holds no lock while user code
-    runs. A copy or a pickle starts with an empty memory.
+    remembers itself is bounded and may be lost: the namespace last seen for a thread, what
+    was pruned from root graphs read lately, and lineages of lists put or read lately. Safe for
+    threads; holds no lock while user code runs. A copy or a pickle starts with an empty memory.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class CheckpointReduction:
         self.reducer = reducer
         self.messages_keys = message_keys(messages_key)
         self._namespaces: Recent[str, Any] = Recent(MAX_THREADS)
+        self._departed: Recent[tuple[str, str, str], bool] = Recent(MAX_DEPARTED)
         self._histories = Histories()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -125,15 +127,15 @@ class CheckpointReduction:
                 values[channel] = _in_form_of(value, surviving)
             if note:
                 notes[channel] = note
-        if values:
-            merged = {**checkpoint["channel_values"], **values}
-            checkpoint = {**checkpoint, "channel_values": merged}
         if notes:
             metadata = {**(metadata or {}), METADATA_KEY: {**noted, **notes}}
-        return checkpoint, metadata
+        return _with_values(checkpoint, values), metadata
 
     def read(self, saved: Any) -> Any:
         """Return a checkpoint tuple, or None, without stale pending writes (see `_stale`).
+
+        The list of a subgraph that keeps it between calls comes without what left the root's
+        list meanwhile: the subgraph would give it back to the root, behind newer messages.
 
         A note that cannot be understood is logged and changes nothing.
         """
@@ -143,7 +145,8 @@ class CheckpointReduction:
         try:
             for channel, place, _, messages in self._lists(saved.config, saved.checkpoint):
                 self._histories.loaded(place, messages, noted.get(channel, {}))
-            return _cleaned(saved, {key: noted[key] for key in self.messages_keys if key in noted})
+            notes = {key: noted[key] for key in self.messages_keys if key in noted}
+            return self._in_step_with_root(_cleaned(saved, notes), notes)
         except Exception as error:
             _log.error(
                 "The note %r of a checkpoint is unreadable: %s", METADATA_KEY, describe(error)
@@ -171,6 +174,29 @@ class CheckpointReduction:
                 yield channel, place, value, messages
             elif value is _ABSENT:
                 self._histories.begun(place)
+
+    def _in_step_with_root(self, saved: Any, notes: dict[str, Any]) -> Any:
+        configurable = saved.config["configurable"]
+        thread = str(configurable.get("thread_id"))
+        graph = str(configurable.get("checkpoint_ns") or "")
+        if not graph:
+            for channel, note in notes.items():
+                for name in note.get("pruned", ()):
+                    self._departed.put((thread, channel, name), True)
+            return saved
+        # With a task's id in its name it lives for one call; with writes it waits in one.
+        if ":" in graph or saved.pending_writes:
+            return saved
+        values = {}
+        for channel, _, value, messages in self._lists(saved.config, saved.checkpoint):
+            stay = [m for m in messages if not self._has_departed(thread, channel, m)]
+            if len(stay) < len(messages):
+                values[channel] = _in_form_of(value, stay)
+        return saved._replace(checkpoint=_with_values(saved.checkpoint, values))
+
+    def _has_departed(self, thread: str, channel: str, message: Any) -> bool:
+        name = id_of(message)
+        return name is not None and bool(self._departed.get((thread, channel, plain(name))))
 
     def _reduce(
         self, place: Place, messages: list[Any], namespace: Any, noted: dict[str, Any]
@@ -210,6 +236,12 @@ def _noted(metadata: Any) -> dict[str, Any]:
     if not isinstance(noted, dict):
         return {}
     return {channel: note for channel, note in noted.items() if isinstance(note, dict)}
+
+
+def _with_values(checkpoint: Any, values: dict[str, Any]) -> Any:
+    if not values:
+        return checkpoint
+    return {**checkpoint, "channel_values": {**checkpoint["channel_values"], **values}}
 
 
 def _cleaned(saved: Any, notes: dict[str, Any]) -> Any:
