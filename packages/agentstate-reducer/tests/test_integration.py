@@ -373,3 +373,23 @@ def test_the_namespace_is_that_of_the_call_else_the_last_one_of_the_thread() -> 
         checkpoint = {"id": str(number), "channel_values": {"messages": messages}}
         run(reduction.steps(call, checkpoint, {}))
     assert seen == [("memories", "7"), *[("memories", "ada")] * 3]
+
+
+def test_only_threads_whose_subgraphs_keep_lists_carry_what_left_the_root() -> None:
+    """The root's checkpoints say so after such a subgraph stored one, and not before."""
+    reduction = CheckpointReduction(MessageReducer(1, 2))
+
+    def noted(graph: str, *ids: str) -> Any:
+        config = config_of(None)
+        config["configurable"]["checkpoint_ns"] = graph
+        checkpoint = {"id": "".join(ids), "channel_values": {"messages": named(*ids)}}
+        _, metadata = run(reduction.steps(config, checkpoint, {}))
+        reduction.read(Saved(config, checkpoint, metadata))
+        return metadata.get(METADATA_KEY, {}).get("messages", {})
+
+    assert noted("", *"abc") == {"pruned": ["b"]}
+    assert noted("one_call:5f", "a") == {}
+    assert "departed" not in noted("", *"ade")
+    assert noted("keeps", "a") == {}
+    assert noted("", *"afg") == {"pruned": ["f"], "departed": []}
+    assert noted("", "a") == {"departed": ["f"]}

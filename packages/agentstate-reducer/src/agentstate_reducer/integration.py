@@ -16,13 +16,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ._departed import Departed, keeps_its_list
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
 from ._histories import Histories, Place
 from ._lineage import START, Lineage, continued, kept, read, scope_of, written
 from ._messages import fingerprint, id_of
 from ._recent import Recent
 from ._reducer import MessageReducer
-from ._stale import kept_note, note_of, plain, without_pruned
+from ._stale import kept_note, note_of, without_pruned
 from ._summary import is_synthetic
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ METADATA_KEY = "agentstate"
 """Where the metadata of a checkpoint says what its put pruned."""
 
 MAX_THREADS = 10_000
-MAX_DEPARTED = 100_000
 
 _ABSENT = object()
 _log = logging.getLogger(__name__)
@@ -80,8 +80,8 @@ class CheckpointReduction:
     It notes in the metadata, under `agentstate` and by channel, what this put pruned and, for
     a list with id-less messages, where the stored ones stand in its whole history. What it
     remembers itself is bounded and may be lost: the namespace last seen for a thread, what
-    was pruned from root graphs read lately, and lineages of lists put or read lately. Safe for
-    threads; holds no lock while user code runs. A copy or a pickle starts with an empty memory.
+    left root graphs, and lineages of lists put or read lately. Safe for threads; holds no lock
+    while user code runs. A copy or a pickle starts with an empty memory.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class CheckpointReduction:
         self.reducer = reducer
         self.messages_keys = message_keys(messages_key)
         self._namespaces: Recent[str, Any] = Recent(MAX_THREADS)
-        self._departed: Recent[tuple[str, str, str], bool] = Recent(MAX_DEPARTED)
+        self._departed = Departed()
         self._histories = Histories()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -108,7 +108,7 @@ class CheckpointReduction:
         Raises:
             ValueError: The config names no thread. No hook was served then.
         """
-        thread = _thread_of(config)
+        thread, graph = _thread_and_graph(config)
         namespace = self._namespace(config["configurable"])
         noted = _noted(metadata)
         values, notes = {}, {}
@@ -125,6 +125,7 @@ class CheckpointReduction:
                 continue
             if surviving is not messages:
                 values[channel] = _in_form_of(value, surviving)
+            note |= self._departed.put(thread, graph, channel)
             if note:
                 notes[channel] = note
         if notes:
@@ -159,15 +160,10 @@ class CheckpointReduction:
 
     def _lists(self, config: Any, checkpoint: Any) -> Iterator[tuple[str, Place, Any, list[Any]]]:
         """The message lists of a checkpoint: channel, place, value and the messages in it."""
-        configurable = config["configurable"]
-        thread = str(configurable.get("thread_id"))
-        graph = str(configurable.get("checkpoint_ns") or "")
+        thread, graph = _thread_and_graph(config)
+        parent = config["configurable"].get("checkpoint_id")
         for channel in self.messages_keys:
-            place = Place(
-                scope_of(thread, graph, channel),
-                configurable.get("checkpoint_id"),
-                checkpoint["id"],
-            )
+            place = Place(scope_of(thread, graph, channel), parent, checkpoint["id"])
             value = checkpoint["channel_values"].get(channel, _ABSENT)
             messages = _messages_in(value)
             if messages is not None:
@@ -176,27 +172,19 @@ class CheckpointReduction:
                 self._histories.begun(place)
 
     def _in_step_with_root(self, saved: Any, notes: dict[str, Any]) -> Any:
-        configurable = saved.config["configurable"]
-        thread = str(configurable.get("thread_id"))
-        graph = str(configurable.get("checkpoint_ns") or "")
+        thread, graph = _thread_and_graph(saved.config)
         if not graph:
             for channel, note in notes.items():
-                for name in note.get("pruned", ()):
-                    self._departed.put((thread, channel, name), True)
-            return saved
-        # With a task's id in its name it lives for one call; with writes it waits in one.
-        if ":" in graph or saved.pending_writes:
+                self._departed.loaded(thread, channel, note)
+        # With pending writes it waits in a call, and its list is that of the call.
+        if not keeps_its_list(graph) or saved.pending_writes:
             return saved
         values = {}
         for channel, _, value, messages in self._lists(saved.config, saved.checkpoint):
-            stay = [m for m in messages if not self._has_departed(thread, channel, m)]
+            stay = self._departed.left_in(thread, channel, messages)
             if len(stay) < len(messages):
                 values[channel] = _in_form_of(value, stay)
         return saved._replace(checkpoint=_with_values(saved.checkpoint, values))
-
-    def _has_departed(self, thread: str, channel: str, message: Any) -> bool:
-        name = id_of(message)
-        return name is not None and bool(self._departed.get((thread, channel, plain(name))))
 
     def _reduce(
         self, place: Place, messages: list[Any], namespace: Any, noted: dict[str, Any]
@@ -223,11 +211,11 @@ class CheckpointReduction:
         return given
 
 
-def _thread_of(config: Any) -> Any:
+def _thread_and_graph(config: Any) -> tuple[str, str]:
     configurable = config.get("configurable") if isinstance(config, Mapping) else None
     if not isinstance(configurable, Mapping) or configurable.get("thread_id") is None:
         raise ValueError('config must name a thread: {"configurable": {"thread_id": ...}}')
-    return configurable["thread_id"]
+    return str(configurable["thread_id"]), str(configurable.get("checkpoint_ns") or "")
 
 
 def _noted(metadata: Any) -> dict[str, Any]:
