@@ -142,6 +142,7 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
     def delete_thread(self, thread_id: str) -> None:
         """Nothing of the thread is stored any more."""
         run(upkeep.delete_thread(self._context, thread_id), self._table)
+        self._reduction.forget(thread_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """No checkpoint of these runs is left, in any thread; reads the whole table."""
@@ -217,6 +218,7 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
     async def adelete_thread(self, thread_id: str) -> None:
         """As `delete_thread`."""
         await arun(upkeep.delete_thread(self._context, thread_id), self._async_table)
+        self._reduction.forget(thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """As `delete_for_runs`."""
