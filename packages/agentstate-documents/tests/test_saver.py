@@ -9,6 +9,7 @@ from agentstate_documents.testing.saver_listing import ListingContract
 from agentstate_documents.testing.saver_states import StateContract
 from agentstate_documents.testing.saver_upkeep import UpkeepContract
 from agentstate_documents.testing.saver_writes import WritesContract
+from agentstate_reducer import MessageReducer
 
 
 class TestDocumentSaver(SaverContract):
@@ -51,3 +52,23 @@ class TestTinyDocuments(SaverContract):
     @pytest.fixture
     def random_text(self):
         return lambda length: "0123456789abcdef" * (length // 50_000)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"serde": "x"}, TypeError),
+        ({"serde": 5}, TypeError),
+        ({"reducer": ""}, TypeError),
+        ({"reducer": 0}, TypeError),
+        ({"messages_key": 5}, TypeError),
+        ({"messages_key": None}, TypeError),
+        ({"messages_key": ["messages", 5]}, TypeError),
+        ({"messages_key": ""}, ValueError),
+        ({"messages_key": 5, "reducer": MessageReducer()}, TypeError),
+    ],
+)
+def test_options_of_a_wrong_type_are_refused_by_name(options, error):
+    """At construction, also those that would not be used."""
+    with pytest.raises(error, match=f"{next(iter(options))} must"):
+        DocumentSaver(MemoryTable(), **options)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
@@ -25,7 +26,7 @@ from ._stale import kept_note, note_of, without_pruned
 from ._summary import is_synthetic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "METADATA_KEY",
@@ -64,7 +65,8 @@ def message_keys(messages_key: str | Sequence[str]) -> tuple[str, ...]:
         TypeError: It is not text, or a sequence of texts.
         ValueError: A name is empty.
     """
-    keys = (messages_key,) if isinstance(messages_key, str) else tuple(messages_key)
+    several = isinstance(messages_key, Iterable) and not isinstance(messages_key, str)
+    keys: tuple[Any, ...] = tuple(messages_key) if several else (messages_key,)
     if not all(isinstance(key, str) for key in keys):
         raise TypeError(f"messages_key must be text or several texts, not {messages_key!r}")
     if not all(keys):
