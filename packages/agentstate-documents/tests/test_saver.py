@@ -1,11 +1,14 @@
 """The saver contract on memory tables, at the real and at a tiny document limit."""
 
 import pytest
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from agentstate_documents import MemoryTable, Page
 from agentstate_documents.saver import DocumentSaver
+from agentstate_documents.testing.cipher import Keystream
 from agentstate_documents.testing.saver_contract import SaverContract
 from agentstate_documents.testing.saver_listing import ListingContract
+from agentstate_documents.testing.saver_scenes import at, checkpoint
 from agentstate_documents.testing.saver_states import StateContract
 from agentstate_documents.testing.saver_upkeep import UpkeepContract
 from agentstate_documents.testing.saver_writes import WritesContract
@@ -72,3 +75,20 @@ def test_options_of_a_wrong_type_are_refused_by_name(options, error):
     """At construction, also those that would not be used."""
     with pytest.raises(error, match=f"{next(iter(options))} must"):
         DocumentSaver(MemoryTable(), **options)
+
+
+class Upper(EncryptedSerializer):
+    """Does something to values besides encrypting them."""
+
+    def dumps_typed(self, obj):
+        return super().dumps_typed(obj.upper() if isinstance(obj, str) else obj)
+
+
+def test_an_encrypting_serializer_of_the_users_is_given_every_value():
+    """What its class does besides is done to values, list elements and writes."""
+    saver = DocumentSaver(MemoryTable(), serde=Upper(Keystream()))
+    config = saver.put(at("t"), checkpoint({"text": "value", "messages": ["one", "two"]}), {}, {})
+    saver.put_writes(config, [("text", "written")], "task")
+    found = saver.get_tuple(config)
+    assert found.checkpoint["channel_values"] == {"text": "VALUE", "messages": ["ONE", "TWO"]}
+    assert found.pending_writes == [("task", "text", "WRITTEN")]
