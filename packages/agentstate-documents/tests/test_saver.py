@@ -3,7 +3,7 @@
 import pytest
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
-from agentstate_documents import MemoryTable, Page
+from agentstate_documents import MemoryTable, Page, envelope
 from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.cipher import Keystream
 from agentstate_documents.testing.saver_contract import SaverContract
@@ -92,3 +92,28 @@ def test_an_encrypting_serializer_of_the_users_is_given_every_value():
     found = saver.get_tuple(config)
     assert found.checkpoint["channel_values"] == {"text": "VALUE", "messages": ["ONE", "TWO"]}
     assert found.pending_writes == [("task", "text", "WRITTEN")]
+
+
+@pytest.mark.parametrize("thread", ["t", "a long name " * 60])
+def test_every_body_is_encrypted(thread):
+    """Heads, writes, replaced and rewritten heads, copies and names, whatever put them there."""
+    table = MemoryTable(page_size=1000)
+    saver = DocumentSaver(table, serde=EncryptedSerializer(Keystream()))
+    config, messages = at(thread, namespace="n" * 300), ["one of some length", "two of some length"]
+    for n in range(4):
+        messages = [*messages, f"{n} of some length"]
+        made = checkpoint({"messages": messages})
+        config = saver.put(config, made, {"run_id": f"r{n}"}, {})
+        for index in (1, 2):
+            saver.put_writes(config, [("messages", n)] * index + [("__error__", n)], "task" * 40)
+    saver.put(config, {**made, "channel_values": {"messages": ["replaced"]}}, {}, {})
+    saver.copy_thread(thread, thread + "2")
+    saver.copy_thread(thread, thread + "2")
+    saver.delete_for_runs(["r1"])
+    saver.prune([thread])
+    kinds = set()
+    for partition in table.partitions():
+        for document in table.query(partition).documents:
+            assert envelope.sealed_frame(document.body[1:]) is not None, document.sort
+            kinds.add(document.sort.rpartition("!")[2][:1])
+    assert kinds >= {"f", "h", "r", "1"}
