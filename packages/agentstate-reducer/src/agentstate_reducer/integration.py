@@ -66,8 +66,9 @@ def message_keys(messages_key: str | Sequence[str]) -> tuple[str, ...]:
         TypeError: It is not text, or a sequence of texts.
         ValueError: A name is empty.
     """
-    keys = (messages_key,) if isinstance(messages_key, str) else messages_key
-    if not isinstance(keys, Iterable) or not all(isinstance(key, str) for key in keys):
+    several = isinstance(messages_key, Iterable) and not isinstance(messages_key, str)
+    keys: tuple[Any, ...] = tuple(messages_key) if several else (messages_key,)
+    if not all(isinstance(key, str) for key in keys):
         raise TypeError(f"messages_key must be text or several texts, not {messages_key!r}")
     if not all(keys):
         raise ValueError(f"messages_key must name a channel, not {messages_key!r}")
