@@ -15,3 +15,7 @@ def _database(request: pytest.FixtureRequest, page: Path, monkeypatch: pytest.Mo
     if "dynamodb" in str(page):
         aws_environment = request.getfixturevalue("aws_environment")
         aws_environment.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("dynamodb_endpoint"))
+    if "cosmosdb" in str(page):
+        server = request.getfixturevalue("cosmosdb_server")
+        monkeypatch.setenv("COSMOSDB_ENDPOINT", server.endpoint)
+        monkeypatch.setenv("COSMOSDB_KEY", server.key)
