@@ -128,7 +128,9 @@ def _plain(value: Any) -> Any:
     if callable(getattr(type(value), "model_dump", None)):
         return _plain(_dumped(value))
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        names = [field.name for field in fields(value)]
+        # A field may be unset so far: `field(init=False)`.
+        return {name: _plain(getattr(value, name)) for name in names if hasattr(value, name)}
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     if not isinstance(value, PurePath):
@@ -137,7 +139,7 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_key(key: Any) -> Any:
-    copy = key if isinstance(key, str) else _plain(key)
+    copy = key if type(key) is str else _plain(key)
     return copy if _hashable(copy) else _text(key)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
@@ -110,6 +110,16 @@ class Point:
     at: datetime
 
 
+@dataclass
+class Unfinished:
+    begun: int
+    ended: int = field(init=False)
+
+
+class Section(str, Enum):
+    TALK = "talk"
+
+
 class Inner(BaseModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
     when: datetime
@@ -147,6 +157,17 @@ def test_models_dataclasses_enums_and_paths_become_plain() -> None:
     assert loaded["array"] == b"x"
     assert loaded["points"] == [{"x": 1, "at": now}]
     assert loaded[str(Point(2, now))] == "key"
+
+
+def test_a_key_is_what_will_be_loaded() -> None:
+    """An enum that is also text is its value in the copy already, where keys are looked up."""
+    (key,) = plain({Section.TALK: []})
+    assert typed(key) == typed("talk")
+
+
+def test_an_unset_field_is_left_out() -> None:
+    """A dataclass that is not complete yet is stored as far as it is."""
+    assert stored(Unfinished(begun=1)) == {"begun": 1}
 
 
 def test_unknown_values_become_text_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
