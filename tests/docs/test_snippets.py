@@ -24,6 +24,7 @@ def test_every_snippet_of_a_page_runs(
     """The Python blocks of a page run in order, in one namespace, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     document = Document.parse(str(page), PythonCodeBlockParser(), SkipParser())
+    document.namespace["__name__"] = "__main__"  # without which pydantic builds no classes
     examples = list(document.examples())
     assert examples
     for example in examples:

@@ -28,14 +28,10 @@ def postgresql(request: pytest.FixtureRequest) -> Opener:
 
 def dynamodb(request: pytest.FixtureRequest) -> Opener:
     """A DynamoDB table."""
-    monkeypatch = request.getfixturevalue("monkeypatch")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
+    request.getfixturevalue("aws_environment")
     endpoint = request.getfixturevalue("dynamodb_endpoint")
     table = f"flows-{uuid.uuid4().hex}"
-    return lambda reducer: DynamoDBFlowPersistence(
-        table, region_name="eu-central-1", endpoint_url=endpoint, reducer=reducer
-    )
+    return lambda reducer: DynamoDBFlowPersistence(table, endpoint_url=endpoint, reducer=reducer)
 
 
 def cosmosdb(request: pytest.FixtureRequest) -> Opener:

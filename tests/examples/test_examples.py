@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import subprocess
 import sys
@@ -73,3 +74,19 @@ def test_the_quick_benchmark_measures_everyone_and_finds_no_count_worse() -> Non
     for mode in ("count", "heuristic", "tiktoken"):
         for workload in ("chat", "tools"):
             assert {f"{mode}, {workload}, dicts", f"{mode}, {workload}, LangChain"} <= rows
+
+
+def test_the_page_shows_what_the_backend_does() -> None:
+    """Each excerpt on the page about backends is in the example, word for word."""
+    page = (ROOT / "docs/write-a-backend.md").read_text()
+    lines = [
+        line.strip()
+        for path in (ROOT / "examples/backend").glob("*.py")
+        for line in path.read_text().splitlines()
+    ]
+    example = "\n".join(line for line in lines if line)
+    excerpts = re.findall(r"<!-- skip: next -->\n```python\n(.*?)```", page, re.DOTALL)
+    assert excerpts
+    for excerpt in excerpts:
+        shown = [line.strip() for line in excerpt.splitlines()]
+        assert "\n".join(line for line in shown if line) in example

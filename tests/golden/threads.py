@@ -98,10 +98,9 @@ class Thread:
             options["reducer"] = MessageReducer(config=config)
         return DocumentSaver(table, clock=lambda: CLOCK, **options)
 
-    def config(self, checkpoint: str | None = None) -> Any:
-        """The config that names the thread, or one of its checkpoints."""
-        named = {"thread_id": self.name, "checkpoint_ns": self.namespace}
-        return {"configurable": named | ({"checkpoint_id": checkpoint} if checkpoint else {})}
+    def config(self) -> Any:
+        """The config that names the thread."""
+        return {"configurable": {"thread_id": self.name, "checkpoint_ns": self.namespace}}
 
     @property
     def expected(self) -> list[dict[str, Any]]:

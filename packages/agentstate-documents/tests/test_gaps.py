@@ -160,6 +160,19 @@ def test_delta_history_follows_parents_through_a_wrong_clock(table, saver):
     assert told == {"d": {"writes": [("task", "d", 1), ("task", "d", 2)], "seed": ["seed"]}}
 
 
+def test_a_checkpoint_put_onto_itself_ends_a_chain(table, saver):
+    """Its parent is itself; what follows parents ends there."""
+    made = checkpoint({"other": 1})
+    config = saver.put(at("t"), made, {}, {})
+    made["channel_versions"]["d"] = 1
+    config = saver.put(config, made, {"counters_since_delta_snapshot": {"d": [1, 1]}}, {})
+    told = DocumentSaver(table).get_delta_channel_history(config=config, channels=["d"])
+    assert told == {"d": {"writes": []}}
+    saver.prune(["t"])
+    [found] = DocumentSaver(table).list(at("t"))
+    assert found.config == found.parent_config == config
+
+
 class Meddling(MemoryTable):
     """Somebody else acts before a put that depends on what was read."""
 

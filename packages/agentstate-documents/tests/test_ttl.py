@@ -104,6 +104,25 @@ def test_what_lives_is_whole(table, new, clock, seed):
                 assert found is None
 
 
+def test_a_slow_put_lives_no_longer(clock):
+    """A head leans on what outlives it, however long the put before it took."""
+
+    class SlowTable(MemoryTable):
+        def put(self, partition, writes):
+            super().put(partition, writes)
+            clock.now += TTL * 0.1
+
+    table = SlowTable()
+    saver = DocumentSaver(table, ttl_seconds=TTL, clock=clock)
+    config = put(saver, at("t"), {"messages": ["x" * 90]})
+    clock.now += TTL * 0.45
+    config = put(saver, config, {"messages": ["x" * 90, "y"]})
+    clock.now += TTL * 0.89
+    table.remove_expired(clock.now)
+    found = DocumentSaver(table, ttl_seconds=TTL, clock=clock).get_tuple(config)
+    assert found.checkpoint["channel_values"]["messages"] == ["x" * 90, "y"]
+
+
 def test_leaning_pays_within_half_a_ttl(table, new, clock):
     """A lively thread is told as changes, and is not written whole at every step."""
     saver = new()
@@ -156,8 +175,15 @@ def test_upkeep_prolongs_no_life(table, new, clock):
     assert new().get_tuple(at("t")) is new().get_tuple(at("copy")) is None
 
 
-@pytest.mark.parametrize("ttl_seconds", [0, -1, float("nan")])
+@pytest.mark.parametrize("ttl_seconds", [0, -1, float("nan"), float("inf"), 1e12, 10**400])
 def test_a_ttl_is_above_nought(table, ttl_seconds):
+    """Also one that ends after every calendar is refused by name."""
+    with pytest.raises(ValueError, match="ttl_seconds must be above 0"):
+        DocumentSaver(table, ttl_seconds=ttl_seconds)
+
+
+@pytest.mark.parametrize("ttl_seconds", ["60", True, [60]])
+def test_a_ttl_is_a_number(table, ttl_seconds):
     """Anything else is refused by name."""
-    with pytest.raises(ValueError, match="ttl_seconds"):
+    with pytest.raises(TypeError, match="ttl_seconds must be a number"):
         DocumentSaver(table, ttl_seconds=ttl_seconds)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import pickle
 from typing import Any
 
 import pytest
 
-from agentstate_reducer import MessageReducer, ReducerConfig
+from agentstate_reducer import Background, MessageReducer, ReducerConfig
 
 PUBLISHED = (
     "min_messages",
@@ -178,3 +179,31 @@ def test_a_reducer_without_a_limit_takes_any_minimum() -> None:
     """`max_messages=None` never prunes, so no minimum exceeds it."""
     reducer = MessageReducer(config=ReducerConfig(min_messages=50, max_messages=None))
     assert len(reducer.reduce([{"role": "user", "content": ""}] * 99).surviving) == 99
+
+
+def _generator(*_: Any) -> Any:
+    yield
+
+
+async def _async_generator(*_: Any) -> Any:
+    yield
+
+
+class _Yielding:
+    def __call__(self, *_: Any) -> Any:
+        yield
+
+
+@pytest.mark.parametrize(
+    "fn", [_generator, _async_generator, _Yielding(), functools.partial(_generator, 1)]
+)
+@pytest.mark.parametrize("name", ["summarize_fn", "keep", "on_reduce", "on_prune", "Background"])
+def test_a_callable_that_yields_is_refused(name: str, fn: Any) -> None:
+    """Calling a generator function runs nothing, and nobody would notice."""
+    made = {
+        "Background": lambda: Background(fn),
+        "on_prune": lambda: ReducerConfig(on_prune=[fn]),
+    }
+    make = made.get(name, lambda: ReducerConfig(**{name: fn}))
+    with pytest.raises(TypeError, match="must return, got"):
+        make()

@@ -250,6 +250,21 @@ def test_at_most_the_window_waits_and_the_oldest_go_with_a_warning(
     assert hook.ids == [["c", "d", "e"]]
 
 
+def test_what_had_its_turn_is_not_dropped_in_place_of_what_waits() -> None:
+    """The oldest that still waits goes, also when older ones were delivered in between."""
+    hook = Recorder()
+    bounded = reducer(hook, dedupe_window=3)
+    hook.failing = ValueError("down")
+    bounded.reduce(chat("a0", "a1", "a2", "a3", "a4"), namespace="a")  # a0 is one too many
+    hook.failing = None
+    bounded.reduce([], namespace="a")
+    hook.failing = ValueError("down")
+    bounded.reduce(chat("b0", "b1", "b2", "b3", "b4"), namespace="b")  # and b0
+    hook.failing = None
+    bounded.reduce([], namespace="b")
+    assert hook.ids == [["a1", "a2", "a3"], ["b1", "b2", "b3"]]
+
+
 def test_what_waits_for_other_namespaces_costs_a_reduction_nothing() -> None:
     """With a full window of waiting namespaces, one more is not compared with each of them."""
     hashed = 0

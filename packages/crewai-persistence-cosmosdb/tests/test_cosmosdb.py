@@ -94,6 +94,14 @@ def test_a_bad_name_is_refused() -> None:
         CosmosDBFlowPersistence(database_name="d", container_name="a/b")
 
 
+def test_nothing_connects_before_the_first_call() -> None:
+    """It can be made, dumped and made again while no database answers."""
+    made = CosmosDBFlowPersistence(
+        endpoint="http://127.0.0.1:1", database_name="d", container_name="c", key=KEY
+    )
+    assert CosmosDBFlowPersistence.model_validate(made.model_dump()).container_name == "c"
+
+
 def test_the_package_names_its_class() -> None:
     """The names of the package are found, and no others."""
     assert {"CosmosDBFlowPersistence", "register_reducer"} <= set(dir(crewai_persistence_cosmosdb))

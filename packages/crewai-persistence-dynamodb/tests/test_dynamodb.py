@@ -22,16 +22,9 @@ SECRET = "s3cr3tAccessKey"
 
 
 @pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Credentials and a region, and none of the developer's own."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "AWS_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, "/nowhere")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+def _secret(aws_environment: pytest.MonkeyPatch) -> None:
+    """Credentials in the environment, which may be seen nowhere else."""
+    aws_environment.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
 
 
 class TestDynamoDB(FlowContract):
@@ -82,6 +75,12 @@ def test_a_missing_table_is_told_where_none_may_be_made(dynamodb_endpoint: str) 
         persistence.save_state("f1", "m", {"id": "f1"})
     with pytest.raises(ValueError, match="table_name"):
         DynamoDBFlowPersistence("a b")
+
+
+def test_nothing_connects_before_the_first_call() -> None:
+    """It can be made, dumped and made again while no database answers."""
+    made = DynamoDBFlowPersistence("flows", endpoint_url="http://127.0.0.1:1")
+    assert DynamoDBFlowPersistence.model_validate(made.model_dump()).table_name == "flows"
 
 
 def test_the_package_names_its_class() -> None:

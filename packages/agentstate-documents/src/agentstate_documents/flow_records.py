@@ -36,8 +36,8 @@ Record = dict[str, Any]
 """`flow` (its id), `method`, `saved_at`, `state`, `lists` (what the reduction noted), and in
 what waits for feedback `context`. `format` is added here."""
 
-Heads = dict[str, "Document | None"]
-"""The documents under the sorts of items, as far as they are known."""
+Parts = dict[str, list[str]]
+"""The sorts of the parts an item lies in, by the item's own sort, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +53,34 @@ class StoredFlow:
 def put_records(
     flow: str,
     records: Mapping[str, Record],
-    known: Heads,
+    known: Parts,
     limits: Limits,
     expires_at: int | None,
-) -> Procedure[Heads]:
+) -> Procedure[Parts]:
     """The records are stored under their sorts, in one step for whoever reads them.
 
-    What they replace is looked up unless `known` has it. Returns the heads that are there now.
-    Where another process replaced it meanwhile, the parts it left stay until the flow goes:
-    a condition would find out, but sends the old body along with the new one.
+    What they replace is looked up unless `known` has it. Returns what is known now. Where
+    another process replaced it meanwhile, the parts it left stay until the flow goes: a
+    condition would find out, but sends the old body along with the new one.
     """
     partition = keys.encode_partition(flow)
     unknown = [sort for sort in records if sort not in known]
-    found = yield from steps.get(partition, unknown)
-    replaced = {**known, **dict(zip(unknown, found, strict=True))}
+    heads = yield from steps.get(partition, unknown)
+    known = {**known, **{s: _parts_of(s, head) for s, head in zip(unknown, heads, strict=True)}}
     items = [
-        chunks.Item(sort, _parts(sort), _packed(record), expires_at)
+        chunks.Item(sort, _prefix(sort), _packed(record), expires_at)
         for sort, record in records.items()
     ]
     yield from chunks.store(partition, items, limits)
-    heads: Heads = {write.document.sort: write.document for write in chunks.heads(items, limits)}
-    needed = _part_sorts(heads)
-    yield from steps.delete(partition, [s for s in _part_sorts(replaced) if s not in needed])
-    return heads
+    written = [write.document for write in chunks.heads(items, limits)]
+    now = {document.sort: _parts_of(document.sort, document) for document in written}
+    left = {part for sort in records for part in known[sort]}
+    yield from steps.delete(partition, sorted(left.difference(*now.values())))
+    return {**known, **now}
 
 
-def read_record(flow: str, sort: str, now: float) -> Procedure[tuple[Record | None, Heads]]:
-    """The record and its head; no record where there is none or it has expired at `now`.
+def read_record(flow: str, sort: str, now: float) -> Procedure[tuple[Record | None, list[str]]]:
+    """The record and its parts; no record where there is none or it has expired at `now`.
 
     Raises:
         StoredFormatUnknown: A later version wrote it.
@@ -109,15 +110,16 @@ def list_flows(now: float) -> Stream[StoredFlow]:
             )
 
 
-def _read(partition: str, sort: str, now: float) -> Procedure[tuple[Record | None, Heads]]:
+def _read(partition: str, sort: str, now: float) -> Procedure[tuple[Record | None, list[str]]]:
     for _ in range(READ_ATTEMPTS):
         documents = yield from _below(partition, sort)
         head = documents.get(sort)
+        parts = _parts_of(sort, head)
         if head is None or (head.expires_at is not None and head.expires_at <= now):
-            return None, {sort: head}
-        packed = chunks.join(head.body, _parts(sort), documents)
+            return None, parts
+        packed = chunks.join(head.body, _prefix(sort), documents)
         if packed is not None:
-            return _record(packed), {sort: head}
+            return _record(packed), parts
     raise DocumentError(f"a part of the item {sort!r} in partition {partition!r} is missing")
 
 
@@ -139,17 +141,13 @@ def _below(partition: str, name: str) -> Procedure[dict[str, Document]]:
             return documents
 
 
-def _parts(sort: str) -> str:
+def _prefix(sort: str) -> str:
+    """How the sorts of an item's parts begin."""
     return sort + keys.END
 
 
-def _part_sorts(heads: Heads) -> list[str]:
-    return [
-        part
-        for sort, head in heads.items()
-        if head is not None
-        for part in chunks.part_sorts(head.body, _parts(sort))
-    ]
+def _parts_of(sort: str, head: Document | None) -> list[str]:
+    return [] if head is None else chunks.part_sorts(head.body, _prefix(sort))
 
 
 def _packed(record: Record) -> bytes:

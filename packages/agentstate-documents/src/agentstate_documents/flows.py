@@ -16,12 +16,13 @@ from agentstate_documents import flow_records as records
 from agentstate_documents.drivers import run, stream
 from agentstate_documents.flow_codec import plain
 from agentstate_documents.flow_records import STATE, WAITING
+from agentstate_documents.model import check_ttl
 from agentstate_reducer.integration import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentstate_documents.flow_records import Heads, Record, StoredFlow
+    from agentstate_documents.flow_records import Parts, Record, StoredFlow
     from agentstate_documents.flow_reduction import FlowReduction
     from agentstate_documents.port import DocumentTable
 
@@ -59,7 +60,7 @@ class Flows:
         self._table: DocumentTable | None = None
         self._reduction = reduction
         self._ttl_seconds = check_ttl(ttl_seconds)
-        self._heads: Recent[str, Heads] = Recent(MAX_KNOWN)
+        self._parts: Recent[str, Parts] = Recent(MAX_KNOWN)
         self._locks: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._guard = threading.Lock()
 
@@ -99,14 +100,14 @@ class Flows:
         flow = flow_id(flow_uuid)
         with self._lock(flow):
             run(records.delete_record(flow, WAITING), self.table)
-            self._know(flow, {WAITING: None})
+            self._parts.put(flow, {**(self._parts.get(flow) or {}), WAITING: []})
 
     def delete(self, flow_uuid: Any) -> None:
         """Nothing is left of the flow."""
         flow = flow_id(flow_uuid)
         with self._lock(flow):
             run(records.delete_flow(flow), self.table)
-            self._know(flow, {STATE: None, WAITING: None})
+            self._parts.put(flow, {STATE: [], WAITING: []})
 
     def list(self) -> list[StoredFlow]:
         """Every flow that has not expired. Reads the whole table."""
@@ -123,7 +124,7 @@ class Flows:
         if not isinstance(copy, dict):
             kind = type(state).__name__
             raise TypeError(f"state_data must be a dictionary or a pydantic model, not {kind}")
-        if self._heads.get(flow) is None:
+        if self._parts.get(flow) is None:
             self._read(flow, STATE, resumes=False)
         lists = self._reduction.reduce(flow, copy) if self._reduction is not None else []
         return {
@@ -137,21 +138,18 @@ class Flows:
     def _put(self, flow: str, items: dict[str, Record]) -> None:
         ttl = self._ttl_seconds
         expires_at = None if ttl is None else math.ceil(time() + ttl)
-        table, known = self.table, self._heads.get(flow) or {}
-        self._heads.put(flow, {})  # unknown again, should this fail
-        heads = run(records.put_records(flow, items, known, table.limits, expires_at), table)
-        self._heads.put(flow, {**known, **heads})
+        table, known = self.table, self._parts.get(flow) or {}
+        self._parts.put(flow, {})  # unknown again, should this fail
+        parts = run(records.put_records(flow, items, known, table.limits, expires_at), table)
+        self._parts.put(flow, parts)
 
     def _read(self, flow: str, sort: str, *, resumes: bool) -> Record | None:
         with self._lock(flow):
-            record, heads = run(records.read_record(flow, sort, time()), self.table)
-            self._know(flow, heads)
+            record, parts = run(records.read_record(flow, sort, time()), self.table)
+            self._parts.put(flow, {**(self._parts.get(flow) or {}), sort: parts})
             if record is not None and self._reduction is not None:
                 self._reduction.loaded(flow, record["state"], record["lists"], resumes=resumes)
             return record
-
-    def _know(self, flow: str, heads: Heads) -> None:
-        self._heads.put(flow, {**(self._heads.get(flow) or {}), **heads})
 
     def _lock(self, flow: str) -> Any:
         with self._guard:
@@ -169,19 +167,3 @@ def flow_id(flow_uuid: Any) -> str:
     if not flow:
         raise ValueError("flow_uuid must not be empty")
     return flow
-
-
-def check_ttl(ttl_seconds: Any) -> float | None:
-    """The value itself.
-
-    Raises:
-        TypeError: It is no number.
-        ValueError: It is not above 0.
-    """
-    if ttl_seconds is None:
-        return None
-    if isinstance(ttl_seconds, bool) or not isinstance(ttl_seconds, (int, float)):
-        raise TypeError(f"ttl_seconds must be a number or None, not {ttl_seconds!r}")
-    if not ttl_seconds > 0 or math.isinf(ttl_seconds):
-        raise ValueError(f"ttl_seconds must be above 0, not {ttl_seconds!r}")
-    return ttl_seconds

@@ -8,7 +8,7 @@ takes such text as it is, so no table escapes, hashes or parses a key.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 # 1,023 for a Cosmos DB id, 1,500 for a Firestore id, about 2,700 for a PostgreSQL index
 # row (partition and sort together).
 MAX_KEY_LENGTH = 512
+
+# Three thousand years: half as long again is still a timestamp of Firestore, whose last year
+# is 9999.
+MAX_TTL_SECONDS = 100_000_000_000
 
 # Sort bounds that hold every document of a partition.
 FIRST_SORT, AFTER_LAST_SORT = "!", "\x7f"
@@ -78,3 +82,21 @@ class Limits:
     max_body_bytes: int
     max_transaction_documents: int
     max_transaction_bytes: int
+
+
+def check_ttl(ttl_seconds: Any) -> float | None:
+    """The value itself.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is not above 0, or ends after every calendar.
+    """
+    if ttl_seconds is None:
+        return None
+    if isinstance(ttl_seconds, bool) or not isinstance(ttl_seconds, (int, float)):
+        raise TypeError(f"ttl_seconds must be a number or None, not {ttl_seconds!r}")
+    if not 0 < ttl_seconds <= MAX_TTL_SECONDS:
+        raise ValueError(
+            f"ttl_seconds must be above 0 and at most {MAX_TTL_SECONDS:,}, not {ttl_seconds!r}"
+        )
+    return ttl_seconds

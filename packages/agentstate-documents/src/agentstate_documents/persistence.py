@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, model_serializer
 from typing_extensions import TypedDict
 
 from agentstate_documents.flow_reduction import FlowReduction, registered_name
-from agentstate_documents.flows import Flows, check_ttl
+from agentstate_documents.flows import Flows
+from agentstate_documents.model import check_ttl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,6 +12,7 @@ from agentstate_documents.checkpoints import listing, put, read, upkeep, writes
 from agentstate_documents.checkpoints.context import Context
 from agentstate_documents.checkpoints.known import Memory
 from agentstate_documents.drivers import arun, astream, run, stream
+from agentstate_documents.model import check_ttl
 from agentstate_documents.tables.threaded import Threaded
 from agentstate_reducer import MessageReducer, integration
 
@@ -70,8 +71,6 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
             clock: Seconds since 1970, for `ttl_seconds` alone.
         """
         super().__init__(serde=serde)
-        if ttl_seconds is not None and not ttl_seconds > 0:
-            raise ValueError(f"ttl_seconds must be above 0, not {ttl_seconds!r}")
         self._table = table
         self._async_table = async_table or Threaded(table)
         self._memory = Memory()
@@ -82,7 +81,7 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
         self._reduction = integration.CheckpointReduction(
             reducer or MessageReducer(), () if reducer is None else messages_key
         )
-        self._ttl_seconds = ttl_seconds
+        self._ttl_seconds = check_ttl(ttl_seconds)
         self._clock = clock
 
     @property

@@ -6,7 +6,9 @@ import itertools
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from string import ascii_letters
 from typing import Any
 
@@ -210,6 +212,26 @@ def test_a_table_with_other_documents_lists_flows_alone() -> None:
     flows.delete("f1")
     assert documents_in(table) == ["!1!h"]
     assert documents_in(table, "thread") == ["!1!h"]
+
+
+def test_a_table_is_made_once() -> None:
+    """Threads that all come first share one table, and so one client."""
+    together, made = threading.Barrier(8), list[MemoryTable]()
+
+    def open_table() -> MemoryTable:
+        made.append(MemoryTable())
+        return made[-1]
+
+    flows = Flows(open_table)
+
+    def save(n: int) -> None:
+        together.wait(30)
+        flows.save(f"f{n}", "m", {"n": n})
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(save, range(8)))
+    assert len(made) == 1
+    assert len(flows.list()) == 8
 
 
 def test_closing_what_was_never_opened_is_nothing() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable
+from string import ascii_letters
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from agentstate_documents import MemoryTable
 from agentstate_documents.persistence import DocumentFlowPersistence
 from agentstate_documents.testing.flow_contract import FlowContract
 
+Connect = Callable[..., "MemoryFlowPersistence"]
 TABLES: dict[str, MemoryTable] = {}
 
 
@@ -19,15 +22,34 @@ class MemoryFlowPersistence(DocumentFlowPersistence):
     """Flows in this process's memory: a name for each table."""
 
     name: str
+    max_body_bytes: int = 390_000
 
-    def __init__(self, name: str, **options: Any) -> None:
-        super().__init__(lambda: TABLES.setdefault(name, MemoryTable()), name=name, **options)
+    def __init__(self, name: str, *, max_body_bytes: int = 390_000, **options: Any) -> None:
+        table = TABLES.setdefault(name, MemoryTable(max_body_bytes=max_body_bytes, page_size=3))
+        super().__init__(lambda: table, name=name, max_body_bytes=max_body_bytes, **options)
 
 
 class TestMemory(FlowContract):
     """The contract at the limits of a real database."""
 
     @pytest.fixture
-    def backend(self, request: pytest.FixtureRequest) -> Callable[..., MemoryFlowPersistence]:
+    def backend(self, request: pytest.FixtureRequest) -> Connect:
         """One table for each test."""
         return functools.partial(MemoryFlowPersistence, name=request.node.nodeid)
+
+
+class TestTinyDocuments(FlowContract):
+    """The contract where everything lies in parts, over several pages."""
+
+    @pytest.fixture
+    def backend(self, request: pytest.FixtureRequest) -> Connect:
+        """One table for each test."""
+        return functools.partial(MemoryFlowPersistence, name=request.node.nodeid, max_body_bytes=64)
+
+    def test_a_state_of_any_size_is_stored(self, connect: Connect) -> None:
+        """A state of a thousand parts comes back, and so does what replaces it."""
+        persistence, flow = connect(), "f1"
+        text = "".join(random.Random(1).choices(ascii_letters, k=50_000))
+        for state in ({"id": flow, "v": text}, {"id": flow, "v": text[::-1]}, {"id": flow}):
+            persistence.save_state(flow, "m", state)
+            assert connect().load_state(flow) == state

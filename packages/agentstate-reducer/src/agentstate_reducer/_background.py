@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._delivery import REFUSED, Pruned, frozen
-from ._drivers import describe, name_of
+from ._drivers import describe, name_of, refuse_generator
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Hashable
@@ -63,6 +63,7 @@ class Background:
     def __init__(self, fn: RememberFn, workers: int = 2, max_pending: int = 1000) -> None:
         if not callable(fn):
             raise TypeError(f"fn must be callable, got {fn!r}")
+        refuse_generator("fn", fn)
         for name, value in (("workers", workers), ("max_pending", max_pending)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name} must be a whole number, got {value!r}")

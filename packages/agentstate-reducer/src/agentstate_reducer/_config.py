@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
+from ._drivers import refuse_generator
+
 DEFAULT_NAMESPACE_KEY = "memory_namespace"
 
 RememberFn = Callable[[list[Any], Any], Any]
@@ -88,6 +90,7 @@ class ReducerConfig:
         for name in _CALLABLES:
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise TypeError(f"{name} must be callable, got {getattr(self, name)!r}")
+            refuse_generator(name, getattr(self, name))
         if not isinstance(self.namespace_key, str):
             raise TypeError(f"namespace_key must be text, got {self.namespace_key!r}")
 
@@ -97,6 +100,7 @@ class ReducerConfig:
         for hook in self.on_prune:
             if not callable(hook):
                 raise TypeError(f"on_prune must hold callables, got {hook!r}")
+            refuse_generator("an on_prune hook", hook)
         object.__setattr__(self, "on_prune", tuple(self.on_prune))
 
     def _check_token_limits(self) -> None:

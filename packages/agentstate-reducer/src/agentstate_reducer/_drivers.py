@@ -40,13 +40,21 @@ class RefusedError(ValueError):
 
 def is_async(fn: Any) -> bool:
     """Whether calling `fn` gives something to await, in a partial or by its `__call__` as well."""
+    return any(map(inspect.iscoroutinefunction, _functions(fn)))
+
+
+def refuse_generator(name: str, fn: Any) -> None:
+    """Raise `TypeError` for a generator function: calling one runs nothing of it."""
+    for function in _functions(fn):
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"{name} must return, got {name_of(fn)}, which yields")
+
+
+def _functions(fn: Any) -> tuple[Any, Any]:
+    """What a call of `fn` may run: the function in a partial, the method of an object."""
     while isinstance(fn, functools.partial):
         fn = fn.func
-    if inspect.iscoroutinefunction(fn):
-        return True
-    # By its method, or by the mark that asyncio knows such a callable by.
-    method = getattr(type(fn), "__call__", None)  # noqa: B004 - the method itself is wanted
-    return inspect.iscoroutinefunction(method) or "_is_coroutine" in getattr(fn, "__dict__", ())
+    return fn, getattr(type(fn), "__call__", None)  # noqa: B004 - the method, not whether
 
 
 def name_of(fn: Any) -> str:

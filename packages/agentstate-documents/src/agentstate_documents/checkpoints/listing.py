@@ -78,7 +78,9 @@ def get_delta_channel_history(
     reader = open_reader(context, target)
     path = yield from find_path(reader, target.checkpoint)
     remaining, head = set(history), path[0] if path else None
-    while head is not None and head.parent and remaining:
+    passed: set[str] = set()  # a checkpoint that was put onto itself is its own parent
+    while head is not None and head.parent and head.parent not in passed and remaining:
+        passed.add(head.id)
         if keys.encode(head.parent) > keys.encode(head.id):  # a clock was behind
             reader = open_reader(context, Reference(target.thread, target.namespace, head.parent))
         head = yield from reader.reach(head.parent)

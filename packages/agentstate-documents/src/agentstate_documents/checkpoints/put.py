@@ -75,7 +75,7 @@ def put(
         written = yield from _store(context, target, [item])
     except DocumentConflict:
         written = yield from _replace(context, target, item, tag)
-    _note(context, target, tag, channels, written)
+    _note(context, target, Known(tag, channels), written, item.expires_at)
     return target.config()
 
 
@@ -210,18 +210,18 @@ def _replace(context: Context, target: Reference, item: chunks.Item, tag: bytes)
 
 
 def _note(
-    context: Context, target: Reference, tag: bytes, channels: dict[str, Channel], written: int
+    context: Context, target: Reference, known: Known, written: int, expires_at: int | None
 ) -> None:
-    """The checkpoint is stored, and known."""
+    """The checkpoint is stored, and known; its document may go at `expires_at`."""
     memory, partition = context.memory, target.partition
     end = memory.append(partition, target.namespace, written, 1)
-    lives_until = context.expires_at or math.inf
+    lives_until = expires_at or math.inf
     noted = {
         name: replace(
             channel,
             base=end if channel.base is HERE else channel.base,
             lives_until=min(channel.lives_until, lives_until),
         )
-        for name, channel in channels.items()
+        for name, channel in known.channels.items()
     }
-    memory.note(partition, target.namespace, str(target.checkpoint), Known(tag, noted))
+    memory.note(partition, target.namespace, str(target.checkpoint), Known(known.tag, noted))

@@ -51,9 +51,10 @@ def read_reference(config: RunnableConfig) -> Reference:
 
 def read_thread(thread_id: object) -> str:
     """The thread's name: 7 and "7" are one thread."""
-    if thread_id is None or thread_id == "":
+    text = "" if thread_id is None else str(thread_id)
+    if not text:
         raise ValueError(f"thread_id must be a non-empty text, not {thread_id!r}")
-    return str(thread_id)
+    return text
 
 
 def read_checkpoint_id(checkpoint_id: object) -> str | None:

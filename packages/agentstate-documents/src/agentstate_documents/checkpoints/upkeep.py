@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from agentstate_documents.checkpoints.context import Context
     from agentstate_documents.checkpoints.heads import Head
-    from agentstate_documents.model import Document, Limits
+    from agentstate_documents.model import Document
     from agentstate_documents.steps import Procedure
 
     # Which checkpoints of a namespace that has been read shall go.
@@ -71,12 +71,12 @@ def delete_for_runs(context: Context, run_ids: Sequence[object]) -> Procedure[No
     Reads the whole table: no index is kept for it, since that would double the cost of
     every put.
     """
-    runs = {str(run_id) for run_id in _several("run_ids", run_ids)}
+    runs = {str(run_id) for run_id in _several("run_ids", run_ids) if run_id is not None}
 
     def of_the_runs(context: Context, reader: Reader) -> Procedure[set[str]]:
         yield from ()
         heads = filter(None, map(reader.head, reader.ids))
-        return {h.id for h in heads if str(h.describe(context.serde)[1].get("run_id")) in runs}
+        return {head.id for head in heads if _run_of(context, head) in runs}
 
     for partition in (yield from steps.partitions()) if runs else ():
         yield from _clear(context, partition, of_the_runs)
@@ -97,15 +97,15 @@ def copy_thread(context: Context, source_id: object, target_id: object) -> Proce
         page = yield from steps.page(source, high=names.NAME, cursor=cursor)
         for document in page.documents:
             if checkpoint and _owner(checkpoint[0].sort) != _owner(document.sort):
-                batch = yield from _copy(target, batch, _head_last(checkpoint), context.limits)
+                batch = yield from _copy(context, target, batch, _head_last(checkpoint))
                 checkpoint = []
             checkpoint.append(document)
         cursor = page.cursor
         if cursor is None:
             break
-    batch = yield from _copy(target, batch, _head_last(checkpoint), context.limits)
+    batch = yield from _copy(context, target, batch, _head_last(checkpoint))
     if batch:
-        yield from steps.put(target, [Write(document) for document in batch])
+        yield from _put_copies(context, target, batch)
     context.memory.forget(target)
 
 
@@ -145,13 +145,20 @@ def _all_but_latest(context: Context, reader: Reader) -> Procedure[set[str]]:
     return (older | heads) - kept
 
 
+def _run_of(context: Context, head: Head) -> str | None:
+    run_id = head.describe(context.serde)[1].get("run_id")
+    return None if run_id is None else str(run_id)
+
+
 def _rebuilt_from(context: Context, reader: Reader, head: Head) -> Iterable[str]:
     """The ancestors a delta channel without a value here is rebuilt from."""
     checkpoint, metadata = head.describe(context.serde)
     counted = metadata.get("counters_since_delta_snapshot") or {}
     missing = (counted.keys() & checkpoint["channel_versions"].keys()) - set(head.channels)
     ancestor: Head | None = head
-    while missing and ancestor is not None and ancestor.parent:
+    passed: set[str] = set()  # a checkpoint that was put onto itself is its own parent
+    while missing and ancestor is not None and ancestor.parent and ancestor.parent not in passed:
+        passed.add(ancestor.id)
         ancestor = reader.head(ancestor.parent)
         if ancestor is not None:
             yield ancestor.id
@@ -181,8 +188,13 @@ def _delete(partition: str, sorts: Sequence[str]) -> Procedure[None]:
 
 
 def _is_head(sort: str) -> bool:
-    kind = sort.split(keys.END)[2:]
-    return len(kind) == 1 and kind[0][0] in (HEAD, REPLACED)
+    kind = _kind(sort)
+    return kind == HEAD or kind.startswith(REPLACED)
+
+
+def _kind(sort: str) -> str:
+    """What follows the checkpoint in a sort; empty for a thread's name."""
+    return "".join(sort.split(keys.END, 2)[2:])
 
 
 def _owner(sort: str) -> list[str]:
@@ -195,13 +207,48 @@ def _head_last(documents: Sequence[Document]) -> list[Document]:
 
 
 def _copy(
-    partition: str, batch: list[Document], documents: Sequence[Document], limits: Limits
+    context: Context, partition: str, batch: list[Document], documents: Sequence[Document]
 ) -> Procedure[list[Document]]:
     """The documents are stored or in the returned batch, which is not full."""
+    limits = context.limits
     for document in documents:
         size = sum(len(waiting.body) for waiting in batch) + len(document.body)
         if len(batch) == limits.max_transaction_documents or size > limits.max_transaction_bytes:
-            yield from steps.put(partition, [Write(waiting) for waiting in batch])
+            yield from _put_copies(context, partition, batch)
             batch = []
         batch = [*batch, document]
     return batch
+
+
+def _put_copies(context: Context, partition: str, documents: Sequence[Document]) -> Procedure[None]:
+    """The documents are stored; a different head they replace stays readable under its tag."""
+    sorts = [document.sort for document in documents]
+    there: Sequence[Document | None] = [None] * len(documents)
+    for _ in range(ROUNDS):
+        try:
+            return (yield from steps.put(partition, list(map(_copied, documents, there))))
+        except DocumentConflict:
+            there = yield from steps.get(partition, sorts)
+        for document, stored in zip(documents, there, strict=True):
+            if stored is not None and stored.body != document.body and _kind(stored.sort) == HEAD:
+                yield from _keep_aside(context, partition, stored.sort)
+    raise DocumentConflict(f"partition {partition!r} is changed by others all the time")
+
+
+def _copied(document: Document, stored: Document | None) -> Write:
+    """Only a head is not what every process would write under its name."""
+    if _kind(document.sort) != HEAD:
+        return Write(document)
+    return Write(document, if_absent=stored is None, if_unchanged=stored)
+
+
+def _keep_aside(context: Context, partition: str, sort: str) -> Procedure[None]:
+    """The head is readable under its tag as well, whole, for heads that lean on it."""
+    prefix, encoded = _owner(sort)
+    high = prefix + keys.END + encoded + keys.AFTER_END
+    reader = Reader(context, partition, prefix, high=high)
+    head = yield from reader.reach(keys.decode(encoded))
+    path = (yield from reader.path(head)) if head else None
+    if head is not None and path is not None:
+        item = whole_item(context, path, reader.prefix, REPLACED + head.tag.hex())
+        yield from chunks.store(partition, [item], context.limits)

@@ -76,13 +76,14 @@ def put_writes(
         return
     base = checkpoint_prefix(target.namespace, target.checkpoint)
     base += WRITES + keys.END + keys.encode_task(task_id) + keys.END
-    items = [_item(context, base + str(-write.index), [write]) for write in special]
+    specials = [_item(context, base + str(-write.index), [write]) for write in special]
+    items = list(specials)
     if regular:
         items.append(replace(_item(context, base + _REGULAR, regular), if_absent=True))
     try:
         written = yield from chunks.store(target.partition, items, context.limits)
     except DocumentConflict:
-        written = yield from _add(context, target.partition, base + _REGULAR, regular, items[:-1])
+        written = yield from _add(context, target.partition, base + _REGULAR, regular, specials)
     context.memory.append(target.partition, target.namespace, written, len(items))
 
 

@@ -16,7 +16,6 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT
 from agentstate_documents.tables.cosmosdb_clients import (
     NO_ENDPOINT,
     Account,
@@ -24,12 +23,10 @@ from agentstate_documents.tables.cosmosdb_clients import (
     BlockingClient,
 )
 from agentstate_documents.tables.cosmosdb_requests import LIMITS, Requests
+from agentstate_documents.tables.procedures import AwaitingRequests, BlockingRequests
 from agentstate_documents.tables.threaded import Threaded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agentstate_documents.model import Document, Limits, Page, Write
     from agentstate_documents.port import AsyncDocumentTable, DocumentTable
 
 _NAME = re.compile(r"[^/\\?#]{1,255}(?<! )")
@@ -60,7 +57,7 @@ def cosmosdb_tables(
     return table, AioCosmosDBTable(*names, client=async_client, create=create, **options)
 
 
-class CosmosDBTable:
+class CosmosDBTable(BlockingRequests):
     """Documents in a Cosmos DB container, blocking.
 
     `client` is an `azure.cosmos.CosmosClient`. Without one, `endpoint` (else COSMOSDB_ENDPOINT)
@@ -68,8 +65,6 @@ class CosmosDBTable:
     `DefaultAzureCredential` decides.
     """
 
-    limits: Limits = LIMITS
-
     def __init__(
         self,
         database_name: str,
@@ -81,57 +76,21 @@ class CosmosDBTable:
         client: Any = None,
         create: bool = True,
     ) -> None:
-        self._requests = _requests(database_name, container_name, create)
+        requests = _requests(database_name, container_name, create)
         self._client = BlockingClient(
             _account(endpoint, key, credential),
             _checked_client(client, "azure.cosmos"),
             database_name,
             container_name,
         )
-
-    def setup(self) -> None:
-        """The table exists and is usable."""
-        self._client.run(self._requests.setup())
-
-    def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
-        """The documents with these sorts, in their order."""
-        return self._client.run(self._requests.get(partition, sorts))
-
-    def put(self, partition: str, writes: Sequence[Write]) -> None:
-        """All of `writes` are stored, or none is."""
-        self._client.run(self._requests.put(partition, writes))
-
-    def query(
-        self,
-        partition: str,
-        *,
-        low: str = FIRST_SORT,
-        high: str = AFTER_LAST_SORT,
-        descending: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page:
-        """A page of the documents with `low <= sort < high`."""
-        return self._client.run(
-            self._requests.query(
-                partition, low, high, descending=descending, limit=limit, cursor=cursor
-            )
-        )
-
-    def delete(self, partition: str, sorts: Sequence[str]) -> None:
-        """No document with one of these sorts is there any more."""
-        self._client.run(self._requests.delete(partition, sorts))
-
-    def partitions(self) -> Sequence[str]:
-        """Every partition that holds a document."""
-        return self._client.run(self._requests.partitions())
+        super().__init__(LIMITS, requests, self._client.carry_out)
 
     def close(self) -> None:
         """The client is closed if the table opened it."""
         self._client.close()
 
 
-class AioCosmosDBTable:
+class AioCosmosDBTable(AwaitingRequests):
     """Documents in a Cosmos DB container, awaiting.
 
     `client` is an open `azure.cosmos.aio.CosmosClient` of the event loop it is used in. Without
@@ -139,8 +98,6 @@ class AioCosmosDBTable:
     own, which is closed with the loop at the latest. A blocking `credential` serves here too.
     """
 
-    limits: Limits = LIMITS
-
     def __init__(
         self,
         database_name: str,
@@ -152,50 +109,14 @@ class AioCosmosDBTable:
         client: Any = None,
         create: bool = True,
     ) -> None:
-        self._requests = _requests(database_name, container_name, create)
+        requests = _requests(database_name, container_name, create)
         self._client = AwaitingClient(
             _account(endpoint, key, credential),
             _checked_client(client, "azure.cosmos.aio"),
             database_name,
             container_name,
         )
-
-    async def setup(self) -> None:
-        """The table exists and is usable."""
-        await self._client.run(self._requests.setup())
-
-    async def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
-        """The documents with these sorts, in their order."""
-        return await self._client.run(self._requests.get(partition, sorts))
-
-    async def put(self, partition: str, writes: Sequence[Write]) -> None:
-        """All of `writes` are stored, or none is."""
-        await self._client.run(self._requests.put(partition, writes))
-
-    async def query(
-        self,
-        partition: str,
-        *,
-        low: str = FIRST_SORT,
-        high: str = AFTER_LAST_SORT,
-        descending: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page:
-        """A page of the documents with `low <= sort < high`."""
-        return await self._client.run(
-            self._requests.query(
-                partition, low, high, descending=descending, limit=limit, cursor=cursor
-            )
-        )
-
-    async def delete(self, partition: str, sorts: Sequence[str]) -> None:
-        """No document with one of these sorts is there any more."""
-        await self._client.run(self._requests.delete(partition, sorts))
-
-    async def partitions(self) -> Sequence[str]:
-        """Every partition that holds a document."""
-        return await self._client.run(self._requests.partitions())
+        super().__init__(LIMITS, requests, self._client.carry_out)
 
     async def close(self) -> None:
         """The client of this event loop is closed if the table opened it."""

@@ -9,7 +9,7 @@ import inspect
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentstate_documents.errors import TableUnavailable
 from agentstate_documents.tables.cosmosdb_requests import Call, Found, Rows
@@ -17,11 +17,8 @@ from agentstate_documents.tables.cosmosdb_requests import Call, Found, Rows
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from agentstate_documents.tables.cosmosdb_requests import Procedure
-
 NO_ENDPOINT = "endpoint is missing: pass endpoint= or set COSMOSDB_ENDPOINT"
 
-R = TypeVar("R")
 Step = Call | Rows | float
 
 
@@ -91,29 +88,14 @@ class BlockingClient:
         self._opened = contextlib.ExitStack()
         self._lock = threading.Lock()
 
-    def run(self, procedure: Procedure[R]) -> R:
-        """What the procedure returns."""
-        reply: Any = None
-        error: Exception | None = None
-        while True:
-            try:
-                step = procedure.throw(error) if error else procedure.send(reply)
-            except StopIteration as stop:
-                result: R = stop.value
-                return result
-            reply = error = None
-            try:
-                reply = self._carry_out(step)
-            except Exception as raised:
-                error = raised
-
     def close(self) -> None:
         """Nothing opened here is open; the next request opens again."""
         with self._lock:
             self._targets = None
             self._opened.close()
 
-    def _carry_out(self, step: Step) -> Any:
+    def carry_out(self, step: Step) -> Any:
+        """What came of one step of a procedure."""
         if isinstance(step, Call):
             return step.perform(getattr(self._connect(), step.target))
         if isinstance(step, Rows):
@@ -161,22 +143,6 @@ class AwaitingClient:
         self._given = targets(given, database, container) if given else None
         self._connections: dict[asyncio.AbstractEventLoop, _Connection] = {}
 
-    async def run(self, procedure: Procedure[R]) -> R:
-        """What the procedure returns."""
-        reply: Any = None
-        error: Exception | None = None
-        while True:
-            try:
-                step = procedure.throw(error) if error else procedure.send(reply)
-            except StopIteration as stop:
-                result: R = stop.value
-                return result
-            reply = error = None
-            try:
-                reply = await self._carry_out(step)
-            except Exception as raised:
-                error = raised
-
     async def close(self) -> None:
         """Nothing opened here for this loop is open; the next request opens again."""
         connection = self._connections.get(asyncio.get_running_loop())
@@ -184,7 +150,8 @@ class AwaitingClient:
             async with connection.lock:
                 await connection.holder.aclose()
 
-    async def _carry_out(self, step: Step) -> Any:
+    async def carry_out(self, step: Step) -> Any:
+        """What came of one step of a procedure."""
         if isinstance(step, Call):
             return await step.perform(getattr(await self._connect(), step.target))
         if isinstance(step, Rows):

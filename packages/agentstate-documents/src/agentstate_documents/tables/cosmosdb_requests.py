@@ -17,14 +17,14 @@ from agentstate_documents.tables.backoff import waits
 from agentstate_documents.tables.checks import check_limit, check_put
 from agentstate_documents.tables.cosmosdb_failures import read_failure
 from agentstate_documents.tables.cosmosdb_items import key, operation, read_document, write_method
+from agentstate_documents.tables.slices import slices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from agentstate_documents.model import Document, Write
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 # An item and a request hold 2 MiB of JSON ("Azure Cosmos DB service quotas"). Fifty items with
 # the longest keys, escaped, take 240 KB; the rest is for bodies, of which base64 makes 4/3.
@@ -112,7 +112,7 @@ class Requests:
     def get(self, partition: str, sorts: Sequence[str]) -> Procedure[list[Document | None]]:
         """The documents with these sorts, in their order."""
         found: dict[str, Document] = {}
-        for some in _slices(list(dict.fromkeys(sorts)), _BATCH):
+        for some in slices(list(dict.fromkeys(sorts)), _BATCH):
             names = ", ".join(f"@{number}" for number in range(1, len(some) + 1))
             keys = [key(partition, sort) for sort in some]
             last = key(partition, "")
@@ -155,7 +155,7 @@ class Requests:
 
     def delete(self, partition: str, sorts: Sequence[str]) -> Procedure[None]:
         """The documents are gone."""
-        for some in _slices(list(dict.fromkeys(sorts)), _BATCH):
+        for some in slices(list(dict.fromkeys(sorts)), _BATCH):
             yield from self._delete(partition, some)
 
     def partitions(self) -> Procedure[list[str]]:
@@ -185,7 +185,7 @@ class Requests:
         arguments = {"batch_operations": operations, "partition_key": partition}
         yield from self._create_for(Call("container", "execute_item_batch", arguments))
 
-    def _delete(self, partition: str, sorts: list[str]) -> Procedure[None]:
+    def _delete(self, partition: str, sorts: Sequence[str]) -> Procedure[None]:
         try:
             yield from self._batch(partition, [("delete", (sort,)) for sort in sorts])
             return
@@ -246,7 +246,3 @@ class Requests:
                 if wait is None:
                     raise TableUnavailable(f"{self}: {failure.text}") from error
             yield wait
-
-
-def _slices(entries: list[T], size: int) -> Iterator[list[T]]:
-    return (entries[start : start + size] for start in range(0, len(entries), size))

@@ -9,15 +9,12 @@ import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT
 from agentstate_documents.tables.dynamodb_clients import AwaitingClient, BlockingClient
 from agentstate_documents.tables.dynamodb_requests import LIMITS, Requests
+from agentstate_documents.tables.procedures import AwaitingRequests, BlockingRequests
 from agentstate_documents.tables.threaded import Threaded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agentstate_documents.model import Document, Limits, Page, Write
     from agentstate_documents.port import AsyncDocumentTable, DocumentTable
 
 _TABLE_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}|arn:\S+")
@@ -62,7 +59,7 @@ def dynamodb_tables(
     )
 
 
-class DynamoDBTable:
+class DynamoDBTable(BlockingRequests):
     """Documents in a DynamoDB table, blocking.
 
     `client` is a boto3 client for "dynamodb", `boto_session` a session to make one from; with
@@ -70,8 +67,6 @@ class DynamoDBTable:
     database is told to remove documents after their expiry, when the table is created or set
     up.
     """
-
-    limits: Limits = LIMITS
 
     def __init__(
         self,
@@ -84,62 +79,24 @@ class DynamoDBTable:
         create: bool = True,
         expiring: bool = False,
     ) -> None:
-        self._requests = Requests(_checked(table_name), create, expiring)
         self._client = BlockingClient(
             client, boto_session, region_name=region_name, endpoint_url=endpoint_url
         )
-
-    def setup(self) -> None:
-        """The table exists and is usable."""
-        self._client.run(self._requests.setup())
-
-    def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
-        """The documents with these sorts, in their order."""
-        return self._client.run(self._requests.get(partition, sorts))
-
-    def put(self, partition: str, writes: Sequence[Write]) -> None:
-        """All of `writes` are stored, or none is."""
-        self._client.run(self._requests.put(partition, writes))
-
-    def query(
-        self,
-        partition: str,
-        *,
-        low: str = FIRST_SORT,
-        high: str = AFTER_LAST_SORT,
-        descending: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page:
-        """A page of the documents with `low <= sort < high`."""
-        return self._client.run(
-            self._requests.query(
-                partition, low, high, descending=descending, limit=limit, cursor=cursor
-            )
-        )
-
-    def delete(self, partition: str, sorts: Sequence[str]) -> None:
-        """No document with one of these sorts is there any more."""
-        self._client.run(self._requests.delete(partition, sorts))
-
-    def partitions(self) -> Sequence[str]:
-        """Every partition that holds a document."""
-        return self._client.run(self._requests.partitions())
+        requests = Requests(_checked(table_name), create, expiring)
+        super().__init__(LIMITS, requests, self._client.carry_out)
 
     def close(self) -> None:
         """The client is closed if the table opened it."""
         self._client.close()
 
 
-class AioDynamoDBTable:
+class AioDynamoDBTable(AwaitingRequests):
     """Documents in a DynamoDB table, awaiting.
 
     `client` is an open aiobotocore client for "dynamodb", of the event loop it is used in.
     Without one, region, endpoint and the SDK's own configuration decide, and every event loop
     has a client of its own, which is closed with the loop at the latest.
     """
-
-    limits: Limits = LIMITS
 
     def __init__(
         self,
@@ -151,45 +108,9 @@ class AioDynamoDBTable:
         create: bool = True,
         expiring: bool = False,
     ) -> None:
-        self._requests = Requests(_checked(table_name), create, expiring)
         self._client = AwaitingClient(client, region_name=region_name, endpoint_url=endpoint_url)
-
-    async def setup(self) -> None:
-        """The table exists and is usable."""
-        await self._client.run(self._requests.setup())
-
-    async def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
-        """The documents with these sorts, in their order."""
-        return await self._client.run(self._requests.get(partition, sorts))
-
-    async def put(self, partition: str, writes: Sequence[Write]) -> None:
-        """All of `writes` are stored, or none is."""
-        await self._client.run(self._requests.put(partition, writes))
-
-    async def query(
-        self,
-        partition: str,
-        *,
-        low: str = FIRST_SORT,
-        high: str = AFTER_LAST_SORT,
-        descending: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page:
-        """A page of the documents with `low <= sort < high`."""
-        return await self._client.run(
-            self._requests.query(
-                partition, low, high, descending=descending, limit=limit, cursor=cursor
-            )
-        )
-
-    async def delete(self, partition: str, sorts: Sequence[str]) -> None:
-        """No document with one of these sorts is there any more."""
-        await self._client.run(self._requests.delete(partition, sorts))
-
-    async def partitions(self) -> Sequence[str]:
-        """Every partition that holds a document."""
-        return await self._client.run(self._requests.partitions())
+        requests = Requests(_checked(table_name), create, expiring)
+        super().__init__(LIMITS, requests, self._client.carry_out)
 
     async def close(self) -> None:
         """The client of this event loop is closed if the table opened it."""

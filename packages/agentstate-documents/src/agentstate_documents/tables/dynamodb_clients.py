@@ -10,16 +10,12 @@ import asyncio
 import functools
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from agentstate_documents.tables.procedures import arun, run
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from agentstate_documents.tables.dynamodb_requests import Call, Procedure
-
-R = TypeVar("R")
+    from agentstate_documents.tables.dynamodb_requests import Call
 
 _CONFIG: dict[str, Any] = {
     "retries": {"total_max_attempts": 1},
@@ -40,10 +36,6 @@ class BlockingClient:
         self._opened: Any = None
         self._lock = threading.Lock()
 
-    def run(self, procedure: Procedure[R]) -> R:
-        """What the procedure returns."""
-        return run(procedure, self._carry_out)
-
     def close(self) -> None:
         """Nothing opened here is open; the next request opens again."""
         with self._lock:
@@ -51,7 +43,8 @@ class BlockingClient:
         if client is not None:
             client.close()
 
-    def _carry_out(self, step: Call | float) -> Any:
+    def carry_out(self, step: Call | float) -> Any:
+        """What came of one step of a procedure."""
         if isinstance(step, float):
             return time.sleep(step)
         try:
@@ -85,10 +78,6 @@ class AwaitingClient:
         self._given, self._place = client, place
         self._connections: dict[asyncio.AbstractEventLoop, _Connection] = {}
 
-    async def run(self, procedure: Procedure[R]) -> R:
-        """What the procedure returns."""
-        return await arun(procedure, self._carry_out)
-
     async def close(self) -> None:
         """Nothing opened here for this loop is open; the next request opens again."""
         connection = self._connections.get(asyncio.get_running_loop())
@@ -97,7 +86,8 @@ class AwaitingClient:
                 if connection.client is not None:
                     await connection.holder.aclose()
 
-    async def _carry_out(self, step: Call | float) -> Any:
+    async def carry_out(self, step: Call | float) -> Any:
+        """What came of one step of a procedure."""
         if isinstance(step, float):
             return await asyncio.sleep(step)
         try:

@@ -16,15 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT
 from agentstate_documents.tables.firestore_requests import Requests, limits_of
-from agentstate_documents.tables.procedures import arun, run
+from agentstate_documents.tables.procedures import AwaitingRequests, BlockingRequests
 from agentstate_documents.tables.threaded import Threaded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from agentstate_documents.model import Document, Page, Write
     from agentstate_documents.port import AsyncDocumentTable, DocumentTable
     from agentstate_documents.tables.firestore_requests import Step
 
@@ -54,7 +50,7 @@ def firestore_tables(
     return table, AsyncFirestoreTable(collection, client=async_client, **place)
 
 
-class FirestoreTable:
+class FirestoreTable(BlockingRequests):
     """Documents in a collection of Firestore, blocking.
 
     `client` is a `google.cloud.firestore.Client`; without one the table makes one for the project
@@ -71,46 +67,12 @@ class FirestoreTable:
         client: Any = None,
         create: bool = True,
     ) -> None:
-        self.limits = limits_of(collection)
-        self._requests = Requests(collection, self.limits, create)
+        limits = limits_of(collection)
+        super().__init__(limits, Requests(collection, limits, create), self._step)
         self._place = {"project": project_id, "database": database}
         self._given = client
         self._opened: Any = None
         self._lock = threading.Lock()
-
-    def setup(self) -> None:
-        """The database answers; bodies and expiries are not indexed, and what expires goes."""
-        run(self._requests.setup(), self._carry_out)
-
-    def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
-        """The documents with these sorts, in their order."""
-        return run(self._requests.get(partition, sorts), self._carry_out)
-
-    def put(self, partition: str, writes: Sequence[Write]) -> None:
-        """All of `writes` are stored, or none is."""
-        run(self._requests.put(partition, writes), self._carry_out)
-
-    def query(
-        self,
-        partition: str,
-        *,
-        low: str = FIRST_SORT,
-        high: str = AFTER_LAST_SORT,
-        descending: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page:
-        """A page of the documents with `low <= sort < high`."""
-        page: dict[str, Any] = {"descending": descending, "limit": limit, "cursor": cursor}
-        return run(self._requests.query(partition, low, high, **page), self._carry_out)
-
-    def delete(self, partition: str, sorts: Sequence[str]) -> None:
-        """No document with one of these sorts is there any more."""
-        run(self._requests.delete(partition, sorts), self._carry_out)
-
-    def partitions(self) -> Sequence[str]:
-        """Every partition that holds a document; one billed read for each."""
-        return run(self._requests.partitions(), self._carry_out)
 
     def close(self) -> None:
         """The client is closed if the table opened it; the next request opens another."""
@@ -119,7 +81,7 @@ class FirestoreTable:
         if client is not None:
             _transport(client).close()
 
-    def _carry_out(self, step: Step | float) -> Any:
+    def _step(self, step: Step | float) -> Any:
         if isinstance(step, float):
             return time.sleep(step)
         client = self._client()
@@ -137,7 +99,7 @@ class FirestoreTable:
             return self._opened
 
 
-class AsyncFirestoreTable:
+class AsyncFirestoreTable(AwaitingRequests):
     """Documents in a collection of Firestore, awaiting.
 
     `client` is a `google.cloud.firestore.AsyncClient`, used in the loop it was first used in.
@@ -153,8 +115,8 @@ class AsyncFirestoreTable:
         client: Any = None,
         create: bool = True,
     ) -> None:
-        self.limits = limits_of(collection)
-        self._requests = Requests(collection, self.limits, create)
+        limits = limits_of(collection)
+        super().__init__(limits, Requests(collection, limits, create), self._step)
         self._place = {"project": project_id, "database": database}
         self._given = client
         self._opened: dict[asyncio.AbstractEventLoop, Any] = {}
@@ -162,37 +124,7 @@ class AsyncFirestoreTable:
     async def setup(self) -> None:
         """The database answers; bodies and expiries are not indexed, and what expires goes."""
         await asyncio.to_thread(import_module, "google.cloud.firestore_admin_v1")
-        await arun(self._requests.setup(), self._carry_out)
-
-    async def get(self, partition: str, sorts: Sequence[str]) -> Sequence[Document | None]:
-        """The documents with these sorts, in their order."""
-        return await arun(self._requests.get(partition, sorts), self._carry_out)
-
-    async def put(self, partition: str, writes: Sequence[Write]) -> None:
-        """All of `writes` are stored, or none is."""
-        await arun(self._requests.put(partition, writes), self._carry_out)
-
-    async def query(
-        self,
-        partition: str,
-        *,
-        low: str = FIRST_SORT,
-        high: str = AFTER_LAST_SORT,
-        descending: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page:
-        """A page of the documents with `low <= sort < high`."""
-        page: dict[str, Any] = {"descending": descending, "limit": limit, "cursor": cursor}
-        return await arun(self._requests.query(partition, low, high, **page), self._carry_out)
-
-    async def delete(self, partition: str, sorts: Sequence[str]) -> None:
-        """No document with one of these sorts is there any more."""
-        await arun(self._requests.delete(partition, sorts), self._carry_out)
-
-    async def partitions(self) -> Sequence[str]:
-        """Every partition that holds a document; one billed read for each."""
-        return await arun(self._requests.partitions(), self._carry_out)
+        await super().setup()
 
     async def close(self) -> None:
         """The client of this loop is closed if the table opened it."""
@@ -200,7 +132,7 @@ class AsyncFirestoreTable:
         if client is not None:
             await _transport(client).close()
 
-    async def _carry_out(self, step: Step | float) -> Any:
+    async def _step(self, step: Step | float) -> Any:
         if isinstance(step, float):
             return await asyncio.sleep(step)
         client = await self._client()

@@ -35,9 +35,10 @@ from agentstate_documents.tables.firestore_failures import (
     UNSPOKEN,
     read_failure,
 )
+from agentstate_documents.tables.slices import slices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from agentstate_documents.model import Write
 
@@ -97,7 +98,7 @@ class Requests:
     def get(self, partition: str, sorts: Sequence[str]) -> Procedure[list[Document | None]]:
         """The documents with these sorts, in their order."""
         found: dict[str, Document] = {}
-        for some in _slices(sorts):
+        for some in slices(list(dict.fromkeys(sorts)), _DOCUMENTS_PER_REQUEST):
             snapshots = yield from self._ask(partial(self._get_all, partition, some))
             documents = [_document(snapshot) for snapshot in snapshots if snapshot.exists]
             found.update((document.sort, document) for document in documents)
@@ -136,7 +137,7 @@ class Requests:
 
     def delete(self, partition: str, sorts: Sequence[str]) -> Procedure[None]:
         """The documents are gone."""
-        for some in _slices(sorts):
+        for some in slices(list(dict.fromkeys(sorts)), _DOCUMENTS_PER_REQUEST):
             yield from self._ask(partial(self._delete, partition, some))
 
     def partitions(self) -> Procedure[list[str]]:
@@ -234,12 +235,6 @@ def _document(snapshot: Any) -> Document:
     fields = snapshot.to_dict()
     expires_at = int(fields["x"].timestamp()) if "x" in fields else None
     return Document(fields["s"], fields["b"], expires_at, snapshot.update_time)
-
-
-def _slices(sorts: Sequence[str]) -> Iterator[list[str]]:
-    distinct = list(dict.fromkeys(sorts))
-    for start in range(0, len(distinct), _DOCUMENTS_PER_REQUEST):
-        yield distinct[start : start + _DOCUMENTS_PER_REQUEST]
 
 
 def _get_field(field: str, client: Any, **call: Any) -> Any:

@@ -10,10 +10,17 @@ from agentstate_documents.testing.saver_scenes import Scenes, at, checkpoint, li
 from agentstate_reducer import MessageReducer, ReducerConfig
 
 
+class Unnamed:
+    """Something whose text is empty."""
+
+    def __str__(self) -> str:
+        return ""
+
+
 class RefusalContract(Scenes):
     """What a saver does not take."""
 
-    @pytest.mark.parametrize("config", [at(""), at(None), {"configurable": {}}, {}])
+    @pytest.mark.parametrize("config", [at(""), at(None), at(Unnamed()), {"configurable": {}}, {}])
     async def test_a_thread_needs_a_name(self, saver: Any, config: Any) -> None:
         """An empty or missing thread_id is refused by name."""
         with pytest.raises(ValueError, match="thread_id"):

@@ -139,6 +139,16 @@ class UpkeepContract(Scenes):
         await saver.adelete_for_runs(runs)
         assert await listed(new(), at(thread)) == await listed(new(), at(other)) == []
 
+    @pytest.mark.parametrize("run_ids", [[None], ["None"], [""]])
+    async def test_checkpoints_of_no_run_stay(
+        self, saver: Any, new: Any, thread: str, run_ids: Any
+    ) -> None:
+        """No run id names a checkpoint that is of no run."""
+        config = await put(saver, at(thread), {"n": 1})
+        await put(saver, config, {"n": 2}, run_id=None)
+        await saver.adelete_for_runs(run_ids)
+        assert len(await listed(new(), at(thread))) == 2
+
     async def test_a_rollback_leaves_the_run_before(
         self, saver: Any, new: Any, thread: str
     ) -> None:
@@ -174,6 +184,26 @@ class UpkeepContract(Scenes):
         await put(saver, found.config, {"messages": ["after"]})
         assert len(await listed(new(), at(target))) == 31
         await saver.adelete_thread(target)
+
+    async def test_a_copy_onto_a_thread_that_went_on(
+        self, saver: Any, new: Any, thread: str
+    ) -> None:
+        """Checkpoints of the same id give way; what the target has beyond them stays whole."""
+        first = checkpoint({"messages": ["a" * 90, "b" * 90]})
+        config = await saver.aput(at(thread), first, {}, {})
+        await put(saver, config, {"messages": ["a" * 90, "b" * 90, "source"]})
+        target = thread + "2"
+        replaced = {**first, "channel_values": {"messages": ["x" * 90, "y" * 90]}}
+        config = await saver.aput(at(target), replaced, {}, {})
+        await put(saver, config, {"messages": ["x" * 90, "y" * 90, "target"]})
+        for _ in range(2):
+            await new().acopy_thread(thread, target)
+            found = await listed(new(), at(target))
+            assert [one.checkpoint["channel_values"]["messages"][1:] for one in found] == [
+                ["y" * 90, "target"],
+                ["b" * 90, "source"],
+                ["b" * 90],
+            ]
 
     async def test_a_copy_onto_itself(self, saver: Any, new: Any, thread: str) -> None:
         """Nothing happens."""

@@ -108,6 +108,7 @@ class DumpContract:
         ]
         for made in copies:
             made.save_state(flow, "m", {"id": flow, "messages": talk(0, 6)})
+            assert contents(persistence.load_state(flow)["messages"]) == ["t4", "t5"]
         assert deliveries.texts == ["t0", "t1", "t2", "t3"]
 
     def test_a_pickle_is_a_dump(self, connect: Connect) -> None:

@@ -26,6 +26,11 @@ class Crash(BaseException):
     """The process dies here."""
 
 
+def crash(pruned: Any, namespace: Any) -> None:
+    """A hook after which nothing happens any more."""
+    raise Crash
+
+
 class HistoryContract:
     """The whole history of a list, of which the stored part is the end."""
 
@@ -69,10 +74,6 @@ class HistoryContract:
 
     def test_a_crash_before_the_write_repeats_under_the_same_keys(self, connect: Connect) -> None:
         """What was handed over and not stored comes again, and a key tells that it does."""
-
-        def crash(pruned: Any, namespace: Any) -> None:
-            raise Crash
-
         flow, before, after = new_id(), Deliveries(), Deliveries()
         setup = connect(reducer=reducing())
         setup.save_state(flow, "m", {"id": flow, "messages": [{"role": "system", "content": "s"}]})
@@ -109,6 +110,19 @@ class HistoryContract:
             persistence = connect(reducer=reducing(deliveries))
             persistence.save_state(flow, "m", {"id": flow, "messages": talk(0, last)})
         assert second.seen == first.seen
+
+    def test_a_state_loaded_by_somebody_else_keeps_its_keys(self, connect: Connect) -> None:
+        """It need not be the saving persistence that has loaded the state."""
+        flow, loading, not_loading = new_id(), Deliveries(), Deliveries()
+        connect(reducer=reducing()).save_state(flow, "m", {"id": flow, "messages": talk(0, 6)})
+        first = connect(reducer=reducing(loading, crash))
+        state = first.load_state(flow)
+        state["messages"] += talk(6, 9)
+        with pytest.raises(Crash):
+            first.save_state(flow, "m", state)
+        connect(reducer=reducing(not_loading)).save_state(flow, "m", state)
+        assert not_loading.seen == loading.seen
+        assert loading.texts == ["t4", "t5", "t6"]
 
     def test_a_deleted_flow_starts_anew(self, connect: Connect) -> None:
         """A new flow under an old id is bounded and complete."""
