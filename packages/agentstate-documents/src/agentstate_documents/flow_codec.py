@@ -150,9 +150,13 @@ def _plain_set(value: set[Any] | frozenset[Any]) -> Any:
 
 
 def _dumped(model: Any, attempts: int = SNAPSHOT_ATTEMPTS) -> Any:
-    """A pydantic model as python values, without computed fields: those are not state."""
+    """A pydantic model as python values, without computed fields: those are not state.
+
+    Each value with the fields of its own class, not of the one the field declares: a list of
+    LangChain's `BaseMessage` would lose its tool calls.
+    """
     try:
-        return model.model_dump(round_trip=True, warnings=False)
+        return model.model_dump(round_trip=True, warnings=False, serialize_as_any=True)
     except RecursionError:
         raise
     except RuntimeError:  # "dictionary changed size during iteration"

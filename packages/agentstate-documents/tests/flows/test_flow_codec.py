@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from agentstate_documents import StoredFormatUnknown
@@ -157,6 +158,19 @@ def test_models_dataclasses_enums_and_paths_become_plain() -> None:
     assert loaded["array"] == b"x"
     assert loaded["points"] == [{"x": 1, "at": now}]
     assert loaded[str(Point(2, now))] == "key"
+
+
+class Spoken(BaseModel):
+    """A state whose list is declared as messages."""
+
+    messages: list[BaseMessage]
+
+
+def test_a_field_keeps_what_a_subclass_adds() -> None:
+    """A list declared as messages keeps the tool calls of the ai messages in it."""
+    call = {"id": "c", "name": "f", "args": {}}
+    copied = plain(Spoken(messages=[AIMessage("", tool_calls=[call])]))
+    assert copied["messages"][0]["tool_calls"][0]["id"] == "c"
 
 
 def test_a_key_is_what_will_be_loaded() -> None:
