@@ -123,7 +123,7 @@ def chat(saver: Any, turns: int) -> None:
     builder.add_edge(START, "answer")
     graph = builder.compile(checkpointer=saver)
     for _ in range(turns):
-        said = {"messages": [("human", next(texts))]}
+        said: Any = {"messages": [("human", next(texts))]}
         graph.invoke(said, {"configurable": {"thread_id": "t"}})
 
 
