@@ -393,3 +393,46 @@ def test_only_threads_whose_subgraphs_keep_lists_carry_what_left_the_root() -> N
     assert noted("keeps", "a") == {}
     assert noted("", *"afg") == {"pruned": ["f"], "departed": []}
     assert noted("", "a") == {"departed": ["f"]}
+
+
+def test_a_subgraph_s_list_is_read_without_what_left_the_root() -> None:
+    """What the root pruned would come back with the list of a subgraph that keeps it."""
+    reduction = CheckpointReduction(MessageReducer(1, 2))
+
+    def stored(graph: str, *ids: str) -> Any:
+        config = config_of(None)
+        config["configurable"]["checkpoint_ns"] = graph
+        checkpoint = {"id": "".join(ids), "channel_values": {"messages": named(*ids)}}
+        return Saved(config, *run(reduction.steps(config, checkpoint, {})))
+
+    child = stored("keeps", *"ab")
+    reduction.read(stored("", *"abc"))
+    again = reduction.read(child)
+    assert texts(again.checkpoint["channel_values"]["messages"]) == ["a"]
+
+
+def test_a_deleted_thread_leaves_no_namespace_to_the_next_of_its_name() -> None:
+    """The next conversation of that name does not write into the memory of the old one."""
+    seen: list[Any] = []
+    config = ReducerConfig(
+        min_messages=1, max_messages=1, on_prune=[lambda _, namespace: seen.append(namespace)]
+    )
+    reduction = CheckpointReduction(MessageReducer(config=config))
+    for number, given in enumerate([("memories", "ada"), None]):
+        call = config_of(None)
+        call["configurable"]["memory_namespace"] = given
+        messages = named(*(f"{number}{letter}" for letter in "abc"))
+        checkpoint = {"id": str(number), "channel_values": {"messages": messages}}
+        run(reduction.steps(call, checkpoint, {}))
+        reduction.forget(7)
+    assert seen == [("memories", "ada"), ("memories", "7")]
+
+
+@pytest.mark.parametrize("config", [None, {}, {"configurable": None}, {"configurable": {}}])
+def test_a_config_without_a_thread_is_refused_before_a_hook_is_served(config: Any) -> None:
+    """Bad input is named, and nothing has been handed over."""
+    thread = Thread()
+    checkpoint = {"id": "1", "channel_values": {"messages": named(*"abcd")}}
+    with pytest.raises(ValueError, match="config must name a thread"):
+        run(thread.reduction.steps(config, checkpoint, {}))
+    assert thread.handed == []
