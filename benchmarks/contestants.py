@@ -76,8 +76,8 @@ def _dict(kind: str, number: int, text: str, called: str) -> dict[str, Any]:
     if kind != "c":
         return {"role": "user" if kind == "h" else "assistant", "content": text}
     calls = [
-        {"id": id, "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
-        for id, name, args in _calls(number, text)
+        {"id": call, "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+        for call, name, args in _calls(number, text)
     ]
     return {"role": "assistant", "content": "", "tool_calls": calls}
 
@@ -85,16 +85,16 @@ def _dict(kind: str, number: int, text: str, called: str) -> dict[str, Any]:
 def _langchain(kind: str, number: int, text: str, called: str) -> Any:
     from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-    id = f"message-{number}"
+    key = f"message-{number}"
     if kind == "r":
-        return ToolMessage(text, tool_call_id=called, id=id)
+        return ToolMessage(text, tool_call_id=called, id=key)
     if kind != "c":
-        return (HumanMessage if kind == "h" else AIMessage)(text, id=id)
+        return (HumanMessage if kind == "h" else AIMessage)(text, id=key)
     calls = [
         {"id": call, "name": name, "args": args, "type": "tool_call"}
         for call, name, args in _calls(number, text)
     ]
-    return AIMessage("", tool_calls=calls, id=id)
+    return AIMessage("", tool_calls=calls, id=key)
 
 
 def texts(messages: list[Any]) -> list[str]:
@@ -180,7 +180,7 @@ def middleware(mode: str) -> Contestant:
         keep=(unit, KEPT * factor),  # type: ignore[arg-type]
         token_counter=count_tokens() if mode == "tiktoken" else count_tokens_approximately,
         trim_tokens_to_summarize=None,
-        summarizer=lambda messages: "What was said.",
+        summarizer=lambda _: "What was said.",
     ).before_model
     return lambda existing, new: before({"messages": existing + new}, None)  # type: ignore
 

@@ -21,7 +21,7 @@ def plot(title: str, panels: Mapping[str, Mapping[str, Line]]) -> str:
     axes = _Axes(points)
     width = len(panels) * (WIDTH + LEFT) + KEY
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {TOP + HEIGHT + 34}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {TOP + HEIGHT + 34}"',
         'font-family="sans-serif" font-size="11" fill="#888">',
         f"<title>{escape(title)}</title>",
     ]

@@ -33,6 +33,7 @@ import savers  # noqa: E402
 import storage_turns  # noqa: E402
 from measuring import Cell  # noqa: E402
 from plots import plot  # noqa: E402
+
 from servers.process import installed  # noqa: E402
 
 PINNED = (
@@ -192,7 +193,7 @@ def ratio_table(measured: dict[Cell, Times], size: int) -> Iterator[str]:
 
 
 def tokenizer_table(measured: dict[Cell, Times], size: int) -> Iterator[str]:
-    """tiktoken mode against one pass of the tokenizer, and once seen against the heuristic."""
+    """The first call against one pass of the tokenizer, the next ones against the heuristic."""
     yield f"| tiktoken, {size:,} messages | first call, passes | step, heuristic steps |"
     yield "|---|---|---|"
     for workload in WORKLOADS:
@@ -269,7 +270,7 @@ def main() -> int:
     if quick:
         measured = measure_speed(SIZES[:3], rounds=1, longest=0.02)
     else:
-        measured = measure_speed(SIZES, rounds=5, longest=8)
+        measured = measure_speed(SIZES, rounds=5, longest=3)
     python_lines, python_times = saver_time.report(rounds=3 if quick else 31)
     tables = [speed_table(measured, "step", 1000), ratio_table(measured, 1000)]
     tables += [tokenizer_table(measured, 1000)]

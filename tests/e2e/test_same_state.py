@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import pydoc_data.topics
 import random
+import re
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 
+from agentstate_reducer import MessageReducer
 from e2e.langgraph_databases import SAVERS
 
 PLACES = [("t", ""), ("t", "child:1"), ("t/2 #?ä", "")]
@@ -103,6 +107,48 @@ def test_every_database_holds_the_same_state(seed: int, request: pytest.FixtureR
         for _ in range(40):
             everyone.step()
         everyone.compare()
+    finally:
+        for saver in savers.values():
+            saver.close()
+
+
+PROSE = re.sub(r"\s+", " ", " ".join(pydoc_data.topics.topics.values()))
+
+
+def chat(saver: Any, turns: int) -> None:
+    """A chat of 400 characters a message."""
+    texts = iter([PROSE[start : start + 400] for start in range(0, 2 * turns * 400, 400)])
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", lambda _: {"messages": [("ai", next(texts))]})
+    builder.add_edge(START, "answer")
+    graph = builder.compile(checkpointer=saver)
+    for _ in range(turns):
+        said: Any = {"messages": [("human", next(texts))]}
+        graph.invoke(said, {"configurable": {"thread_id": "t"}})
+
+
+def body_bytes(table: Any) -> int:
+    """The bytes of all bodies of the thread."""
+    total, cursor = 0, None
+    while True:
+        page = table.query("t", cursor=cursor)
+        total += sum(len(document.body) for document in page.documents)
+        cursor = page.cursor
+        if cursor is None:
+            return total
+
+
+@pytest.mark.parametrize("reducer", [None, MessageReducer(10, 20)], ids=["whole", "reduced"])
+def test_every_database_holds_about_as_many_bytes(
+    reducer: MessageReducer | None, request: pytest.FixtureRequest
+) -> None:
+    """The bodies of fifty turns are within a tenth of those on DynamoDB."""
+    savers = {name: at(request)(reducer=reducer) for name, at in SAVERS.items()}
+    try:
+        for saver in savers.values():
+            chat(saver, 50)
+        stored = {name: body_bytes(saver._table) for name, saver in savers.items()}
+        assert stored == pytest.approx(dict.fromkeys(stored, stored["dynamodb"]), rel=0.1)
     finally:
         for saver in savers.values():
             saver.close()

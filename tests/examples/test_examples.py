@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,21 @@ def test_a_bounded_thread_takes_an_eighth_of_the_bytes_in_postgresql(
     with pytest.raises(SystemExit) as left:
         printed("benchmarks/langgraph_storage.py", postgresql_server)
     assert left.value.code == 0
+
+
+def test_the_quick_benchmark_measures_everyone_and_finds_no_count_worse() -> None:
+    """A row for each mode, workload and form; attributes read and requests made as they were."""
+    command = [sys.executable, str(ROOT / "benchmarks/run.py"), "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    head = next(line for line in lines if line.startswith("| step, 1,000 messages, µs |"))
+    contestants = ("agentstate-reducer", "agentstate-reducer 0.5.0", "trim_messages")
+    assert {*contestants, "add_messages"} <= {cell.strip() for cell in head.split("|")}
+    rows = {line.split("|")[1].strip() for line in lines}
+    for mode in ("count", "heuristic", "tiktoken"):
+        for workload in ("chat", "tools"):
+            assert {f"{mode}, {workload}, dicts", f"{mode}, {workload}, LangChain"} <= rows
 
 
 def test_the_page_shows_what_the_backend_does() -> None:

@@ -232,3 +232,21 @@ def test_an_id_deleted_while_it_is_replaced_is_put_anew():
     [found] = DocumentSaver(table).list(at("t"))
     assert found.config == config
     assert found.checkpoint["channel_values"] == {"messages": ["anew"]}
+
+
+def test_a_special_write_is_not_lost_to_a_conflict():
+    """A table that answers an unconditional put with a conflict is asked again."""
+
+    class Contended(MemoryTable):
+        calls = 0
+
+        def put(self, partition, writes):
+            self.calls += 1
+            if self.calls == 2:
+                raise DocumentConflict("another put was faster")
+            super().put(partition, writes)
+
+    saver = DocumentSaver(Contended())
+    config = put(saver, at("t"), {"a": 1})
+    saver.put_writes(config, [("__error__", "e")], "task")
+    assert saver.get_tuple(config).pending_writes == [("task", "__error__", "e")]

@@ -112,12 +112,12 @@ def test_an_id_no_database_takes_is_noted_in_plain_ascii() -> None:
     assert [message["id"] for message in writes[0][2]] == ["d", "e", "f"]
 
 
-def test_no_more_than_the_newest_pruned_ids_are_noted() -> None:
-    """The metadata stays bounded when a long conversation is reduced for the first time."""
+def test_every_pruned_id_is_noted() -> None:
+    """Also when a long conversation is reduced for the first time: none may come back."""
     thread = Thread()
     thread.put("1", None, named(*map(str, range(5_000))))
     pruned = thread.rows["1"].metadata[METADATA_KEY]["messages"]["pruned"]
-    assert pruned == [str(n) for n in range(2_998, 4_998)]
+    assert pruned == [str(n) for n in range(4_998)]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,11 @@ def test_names_of_channels_are_text() -> None:
     """One, several or none."""
     assert message_keys("messages") == ("messages",)
     assert message_keys(["a", "b"]) == ("a", "b")
+    assert message_keys(["a", "b", "a"]) == ("a", "b")
     assert message_keys(()) == ()
+    for no_text in (None, 7, b"a"):
+        with pytest.raises(TypeError, match="messages_key must be text"):
+            message_keys(no_text)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="messages_key"):
         message_keys([7])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="messages_key"):
@@ -369,3 +373,66 @@ def test_the_namespace_is_that_of_the_call_else_the_last_one_of_the_thread() -> 
         checkpoint = {"id": str(number), "channel_values": {"messages": messages}}
         run(reduction.steps(call, checkpoint, {}))
     assert seen == [("memories", "7"), *[("memories", "ada")] * 3]
+
+
+def test_only_threads_whose_subgraphs_keep_lists_carry_what_left_the_root() -> None:
+    """The root's checkpoints say so after such a subgraph stored one, and not before."""
+    reduction = CheckpointReduction(MessageReducer(1, 2))
+
+    def noted(graph: str, *ids: str) -> Any:
+        config = config_of(None)
+        config["configurable"]["checkpoint_ns"] = graph
+        checkpoint = {"id": "".join(ids), "channel_values": {"messages": named(*ids)}}
+        _, metadata = run(reduction.steps(config, checkpoint, {}))
+        reduction.read(Saved(config, checkpoint, metadata))
+        return metadata.get(METADATA_KEY, {}).get("messages", {})
+
+    assert noted("", *"abc") == {"pruned": ["b"]}
+    assert noted("one_call:5f", "a") == {}
+    assert "departed" not in noted("", *"ade")
+    assert noted("keeps", "a") == {}
+    assert noted("", *"afg") == {"pruned": ["f"], "departed": []}
+    assert noted("", "a") == {"departed": ["f"]}
+
+
+def test_a_subgraph_s_list_is_read_without_what_left_the_root() -> None:
+    """What the root pruned would come back with the list of a subgraph that keeps it."""
+    reduction = CheckpointReduction(MessageReducer(1, 2))
+
+    def stored(graph: str, *ids: str) -> Any:
+        config = config_of(None)
+        config["configurable"]["checkpoint_ns"] = graph
+        checkpoint = {"id": "".join(ids), "channel_values": {"messages": named(*ids)}}
+        return Saved(config, *run(reduction.steps(config, checkpoint, {})))
+
+    child = stored("keeps", *"ab")
+    reduction.read(stored("", *"abc"))
+    again = reduction.read(child)
+    assert texts(again.checkpoint["channel_values"]["messages"]) == ["a"]
+
+
+def test_a_deleted_thread_leaves_no_namespace_to_the_next_of_its_name() -> None:
+    """The next conversation of that name does not write into the memory of the old one."""
+    seen: list[Any] = []
+    config = ReducerConfig(
+        min_messages=1, max_messages=1, on_prune=[lambda _, namespace: seen.append(namespace)]
+    )
+    reduction = CheckpointReduction(MessageReducer(config=config))
+    for number, given in enumerate([("memories", "ada"), None]):
+        call = config_of(None)
+        call["configurable"]["memory_namespace"] = given
+        messages = named(*(f"{number}{letter}" for letter in "abc"))
+        checkpoint = {"id": str(number), "channel_values": {"messages": messages}}
+        run(reduction.steps(call, checkpoint, {}))
+        reduction.forget(7)
+    assert seen == [("memories", "ada"), ("memories", "7")]
+
+
+@pytest.mark.parametrize("config", [None, {}, {"configurable": None}, {"configurable": {}}])
+def test_a_config_without_a_thread_is_refused_before_a_hook_is_served(config: Any) -> None:
+    """Bad input is named, and nothing has been handed over."""
+    thread = Thread()
+    checkpoint = {"id": "1", "channel_values": {"messages": named(*"abcd")}}
+    with pytest.raises(ValueError, match="config must name a thread"):
+        run(thread.reduction.steps(config, checkpoint, {}))
+    assert thread.handed == []

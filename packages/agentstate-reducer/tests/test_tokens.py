@@ -451,3 +451,6 @@ def test_texts_are_counted_once_and_the_memo_is_bounded(monkeypatch: pytest.Monk
     assert counted("d", "e", "f", "g") == 4  # fill it twice
     assert counted("a") == 1
     assert counted("long" * 3, "long" * 3) == 2  # never kept
+    seen.clear()
+    MessageReducer(config=ReducerConfig(max_tokens=1)).plan([user("twin"), user("twin")])
+    assert seen == ["twin"]

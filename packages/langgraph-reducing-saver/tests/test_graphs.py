@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import Annotated, Any, TypedDict
 
@@ -11,6 +12,8 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, add_messages
 from langgraph.types import Command, interrupt
+
+from langgraph_reducing_saver import ReducingSaver
 
 
 class State(TypedDict):
@@ -104,6 +107,36 @@ async def test_parallel_subgraphs_one_of_which_waits(chat: Any, memory: Any, tal
     assert sorted(memory.ids) == [f"m{i}" for i in range(1, 8)]
 
 
+async def test_a_subgraph_that_keeps_its_list_gives_back_nothing_that_left_the_root(
+    chat: Any, memory: Any
+) -> None:
+    """Over restarts and turns that skip it, and though the two lists are cut at different steps."""
+    turn, skipped = 0, (13, 14, 16)
+
+    def says(name: str) -> Any:
+        return lambda state: {"messages": [AIMessage(name, id=f"{turn}{name}")]}
+
+    inner = chain(b=says("b")).compile(checkpointer=True)
+    builder = StateGraph(State)
+    builder.add_node("sub", inner)
+    builder.add_node("c", says("c"))
+    builder.add_conditional_edges(START, lambda state: "c" if turn in skipped else "sub")
+    builder.add_edge("sub", "c")
+    thread = chat(lambda saver: builder.compile(checkpointer=saver), memory.reducer(4, 8))
+    for turn in range(10, 20):
+        if turn in (14, 15, 18):
+            saver = ReducingSaver(thread.graph.checkpointer.inner, memory.reducer(4, 8))
+            thread.graph = builder.compile(checkpointer=saver)
+        said = await thread.invoke({"messages": [HumanMessage("a", id=f"{turn}a")]})
+        ids = [message.id for message in said["messages"]]
+        assert ids == sorted(ids)
+    stored = [message.id for message in await thread.stored()]
+    assert stored == sorted(stored)
+    names = {turn: "ac" if turn in skipped else "abc" for turn in range(10, 20)}
+    everything = [f"{turn}{name}" for turn in names for name in names[turn]]
+    assert sorted([*memory.ids, *stored]) == everything
+
+
 async def test_old_checkpoints_keep_their_messages(chat: Any, memory: Any) -> None:
     """Time travel, a fork and a replay start from the list as it was stored then."""
     builder = chain(a=lambda state: {"messages": [AIMessage(f"a{len(state['messages'])}")]})
@@ -137,6 +170,25 @@ async def test_messages_pruned_without_a_namespace_go_where_the_thread_belongs(
     assert memory.texts == ["a", *(f"x{i}" for i in range(4))]
     assert memory.namespaces == [["memories", "ada"]]
     assert len(await thread.stored()) == 5
+
+
+async def test_a_deleted_thread_leaves_its_namespace_to_nobody(chat: Any, memory: Any) -> None:
+    """Whoever starts a thread of that name does not write into another user's memory."""
+    builder = chain(a=lambda state: {"messages": [AIMessage("a")]})
+    thread = chat(lambda saver: builder.compile(checkpointer=saver), memory.reducer())
+    for _ in range(4):
+        await thread.invoke({"messages": [HumanMessage("u")]}, memory_namespace=("m", "ada"))
+    name = thread.config["configurable"]["thread_id"]
+    saver = thread.graph.checkpointer
+    if thread.is_async:
+        await saver.adelete_thread(name)
+    else:
+        await asyncio.to_thread(saver.delete_thread, name)
+    assert set(memory.namespaces) == {("m", "ada")}
+    memory.batches.clear()
+    for _ in range(4):
+        await thread.invoke({"messages": [HumanMessage("u")]})
+    assert set(memory.namespaces) == {("memories", name)}
 
 
 async def test_only_the_configurable_part_of_the_call_names_the_namespace(

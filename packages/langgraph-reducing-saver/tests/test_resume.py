@@ -81,6 +81,21 @@ async def test_a_node_may_return_the_whole_list(chat: Any, memory: Any, talk: An
     assert {"x", "yes"} <= set(stored)
 
 
+@pytest.mark.parametrize("durability", ["sync"], indirect=True)
+async def test_a_cleanup_beside_an_interrupt_in_a_very_long_thread(
+    chat: Any, memory: Any, talk: Any
+) -> None:
+    """However many messages were pruned at once, their removal leaves a thread that can be read."""
+
+    def cleanup(state: State) -> Any:
+        return {"messages": [RemoveMessage(m.id) for m in state["messages"][:-2]]}
+
+    thread = chat(beside_an_interrupt(cleanup), memory.reducer(), interrupts=True)
+    await thread.invoke({"messages": talk(2_500)})
+    await thread.invoke(Command(resume="ok"))
+    assert [message.id for message in await thread.stored()] == ["m2499", "gen", "yes"]
+
+
 @pytest.mark.parametrize("durability", ["sync", "async"], indirect=True)
 async def test_a_crash_after_a_cleanup_node_leaves_a_usable_thread(
     inner: Any, memory: Any, talk: Any, chat: Any, monkeypatch: pytest.MonkeyPatch

@@ -197,6 +197,10 @@ def test_a_copy_shares_the_inner_saver_and_a_pickle_does_not() -> None:
         assert type(other) is type(saver)
         assert other.inner is not saver.inner
         assert other.reducer is other._reduction.reducer
+    twice = ReducingSaver(saver, saver.reducer)
+    other = pickle.loads(pickle.dumps(twice))  # noqa: S301
+    assert type(other) is type(twice)
+    assert other.reducer is other.inner.reducer
 
 
 def test_an_instance_without_an_inner_saver_has_no_attributes() -> None:
@@ -264,6 +268,19 @@ def test_misuse_is_refused_with_a_hint() -> None:
         wrapped(messages_key=[1])
     with pytest.raises(ValueError, match="messages_key"):
         wrapped(messages_key="")
+
+
+@pytest.mark.parametrize(
+    "config", [None, {}, {"configurable": None}, {"configurable": {}}, {"thread_id": "t"}]
+)
+def test_a_put_that_names_no_thread_is_refused_before_any_hook(config: Any, memory: Any) -> None:
+    """Nothing is handed over for a checkpoint that no saver can store."""
+    saver = ReducingSaver(InMemorySaver(), memory.reducer(1, 2))
+    checkpoint: Any = {**empty_checkpoint(), "channel_values": {"messages": ["a", "b", "c", "d"]}}
+    for put in (saver.put, lambda *args: asyncio.run(saver.aput(*args))):
+        with pytest.raises(ValueError, match="thread_id"):
+            put(config, checkpoint, {}, {})
+    assert memory.batches == []
 
 
 def test_strict_msgpack_restores_the_types_of_the_state() -> None:

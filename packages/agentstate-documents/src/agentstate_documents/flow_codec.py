@@ -128,7 +128,9 @@ def _plain(value: Any) -> Any:
     if callable(getattr(type(value), "model_dump", None)):
         return _plain(_dumped(value))
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        names = [field.name for field in fields(value)]
+        # A field may be unset so far: `field(init=False)`.
+        return {name: _plain(getattr(value, name)) for name in names if hasattr(value, name)}
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     if not isinstance(value, PurePath):
@@ -137,7 +139,7 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_key(key: Any) -> Any:
-    copy = key if isinstance(key, str) else _plain(key)
+    copy = key if type(key) is str else _plain(key)
     return copy if _hashable(copy) else _text(key)
 
 
@@ -148,9 +150,13 @@ def _plain_set(value: set[Any] | frozenset[Any]) -> Any:
 
 
 def _dumped(model: Any, attempts: int = SNAPSHOT_ATTEMPTS) -> Any:
-    """A pydantic model as python values, without computed fields: those are not state."""
+    """A pydantic model as python values, without computed fields: those are not state.
+
+    Each value with the fields of its own class, not of the one the field declares: a list of
+    LangChain's `BaseMessage` would lose its tool calls.
+    """
     try:
-        return model.model_dump(round_trip=True, warnings=False)
+        return model.model_dump(round_trip=True, warnings=False, serialize_as_any=True)
     except RecursionError:
         raise
     except RuntimeError:  # "dictionary changed size during iteration"

@@ -8,6 +8,7 @@ by which messages its summary block is recognised.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ class FlowReduction:
         messages_key: str | Sequence[str] = "messages",
         namespace: Namespace = None,
     ) -> None:
+        if reducer == "":
+            raise ValueError("reducer must be a name that is not empty, or a MessageReducer")
         self._reducer = reducer if isinstance(reducer, str) else _checked(reducer)
         self._keys = check_keys(messages_key)
         self._namespace = namespace
@@ -113,12 +116,17 @@ class FlowReduction:
         traces = [self._trace(flow, slot, known.get(slot.path, (START,))) for slot in slots]
         paths = [slot.path for slot in slots]
         self._lineages.put(flow, {p: (t.lineage,) for p, t in zip(paths, traces, strict=True)})
-        notes = []
-        for slot, trace in zip(slots, traces, strict=True):
-            surviving = self._surviving(flow, slot.path, state, trace)
+        # All before any is replaced: a `namespace` function sees the state as it was saved.
+        left = [
+            self._surviving(flow, path, state, trace)
+            for path, trace in zip(paths, traces, strict=True)
+        ]
+        for slot, surviving in zip(slots, left, strict=True):
             slot.replace(surviving)
-            notes.append({"path": list(slot.path), **trace.note(surviving)})
-        return notes
+        return [
+            {"path": list(path), **trace.note(surviving)}
+            for path, trace, surviving in zip(paths, traces, left, strict=True)
+        ]
 
     def loaded(
         self, flow: str, state: dict[str, Any], notes: Sequence[Note], *, resumes: bool
@@ -162,6 +170,10 @@ class FlowReduction:
     def _namespace_of(self, flow: str, state: dict[str, Any], key: str) -> Any:
         given = self._namespace
         named = given(state, flow) if callable(given) else given
+        if inspect.isawaitable(named):
+            if inspect.iscoroutine(named):
+                named.close()  # or it would warn that nobody awaited it
+            raise AsyncCallableError("namespace is async, and flows are saved in blocking calls")
         candidates = (named, state.get(key), f"/flow/{flow}")
         return next(found for found in candidates if not _is_empty(found))
 

@@ -83,6 +83,19 @@ class Limits:
     max_transaction_documents: int
     max_transaction_bytes: int
 
+    def __post_init__(self) -> None:
+        check_count("max_body_bytes", self.max_body_bytes, 64)
+        check_count("max_transaction_documents", self.max_transaction_documents, 8)
+        check_count("max_transaction_bytes", self.max_transaction_bytes, self.max_body_bytes)
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    """The value is a whole number, and large enough."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least:,}, not {value:,}")
+
 
 def check_ttl(ttl_seconds: Any) -> float | None:
     """The value itself.

@@ -88,7 +88,9 @@ class DocumentFlowPersistence(FlowPersistence):
         self._undumped = [name for name in dumped if fields.get(name) and not dumped[name]]
         self._flows = Flows(
             open_table,
-            reduction=FlowReduction(reducer, self.messages_key, namespace) if reducer else None,
+            reduction=(
+                None if reducer is None else FlowReduction(reducer, self.messages_key, namespace)
+            ),
             ttl_seconds=self.ttl_seconds,
         )
 

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from agentstate_documents.port import AsyncDocumentTable, DocumentTable
 
 
+# LangGraph takes serializers of either kind.
+_SERDE_METHODS = ("dumps_typed", "dumps")
+
+
 class DocumentSaver(BaseCheckpointSaver[Any]):
     """A LangGraph checkpointer over any document table.
 
@@ -70,6 +74,8 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
                 on as long as it is put to.
             clock: Seconds since 1970, for `ttl_seconds` alone.
         """
+        if serde is not None and not any(hasattr(serde, name) for name in _SERDE_METHODS):
+            raise TypeError(f"serde must be a serializer, not of {type(serde).__name__}")
         super().__init__(serde=serde)
         self._table = table
         self._async_table = async_table or Threaded(table)
@@ -78,8 +84,11 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
         self.messages_key = messages_key
         # Takes from what was read the pending writes that would bring back pruned messages.
         # Without a reducer no channel is looked at.
-        self._reduction = integration.CheckpointReduction(
-            reducer or MessageReducer(), () if reducer is None else messages_key
+        keys = integration.message_keys(messages_key)
+        self._reduction = (
+            integration.CheckpointReduction(MessageReducer(), ())
+            if reducer is None
+            else integration.CheckpointReduction(reducer, keys)
         )
         self._ttl_seconds = check_ttl(ttl_seconds)
         self._clock = clock
@@ -142,6 +151,7 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
     def delete_thread(self, thread_id: str) -> None:
         """Nothing of the thread is stored any more."""
         run(upkeep.delete_thread(self._context, thread_id), self._table)
+        self._reduction.forget(thread_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """No checkpoint of these runs is left, in any thread; reads the whole table."""
@@ -217,6 +227,7 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
     async def adelete_thread(self, thread_id: str) -> None:
         """As `delete_thread`."""
         await arun(upkeep.delete_thread(self._context, thread_id), self._async_table)
+        self._reduction.forget(thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """As `delete_for_runs`."""

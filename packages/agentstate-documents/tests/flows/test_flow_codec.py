@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from agentstate_documents import StoredFormatUnknown
@@ -110,6 +111,16 @@ class Point:
     at: datetime
 
 
+@dataclass
+class Unfinished:
+    begun: int
+    ended: int = field(init=False)
+
+
+class Section(str, Enum):
+    TALK = "talk"
+
+
 class Inner(BaseModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
     when: datetime
@@ -147,6 +158,30 @@ def test_models_dataclasses_enums_and_paths_become_plain() -> None:
     assert loaded["array"] == b"x"
     assert loaded["points"] == [{"x": 1, "at": now}]
     assert loaded[str(Point(2, now))] == "key"
+
+
+class Spoken(BaseModel):
+    """A state whose list is declared as messages."""
+
+    messages: list[BaseMessage]
+
+
+def test_a_field_keeps_what_a_subclass_adds() -> None:
+    """A list declared as messages keeps the tool calls of the ai messages in it."""
+    call = {"id": "c", "name": "f", "args": {}}
+    copied = plain(Spoken(messages=[AIMessage("", tool_calls=[call])]))
+    assert copied["messages"][0]["tool_calls"][0]["id"] == "c"
+
+
+def test_a_key_is_what_will_be_loaded() -> None:
+    """An enum that is also text is its value in the copy already, where keys are looked up."""
+    (key,) = plain({Section.TALK: []})
+    assert typed(key) == typed("talk")
+
+
+def test_an_unset_field_is_left_out() -> None:
+    """A dataclass that is not complete yet is stored as far as it is."""
+    assert stored(Unfinished(begun=1)) == {"begun": 1}
 
 
 def test_unknown_values_become_text_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:

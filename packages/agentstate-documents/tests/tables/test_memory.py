@@ -35,3 +35,25 @@ class TestSmallPages(TableContract):
     @pytest.fixture
     def table(self):
         return MemoryTable(page_size=24, max_transaction_bytes=390_000)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_body_bytes": 63},
+        {"max_transaction_documents": 7},
+        {"max_transaction_bytes": 389_999},
+        {"page_size": 0},
+    ],
+)
+def test_limits_too_small_to_work_with_are_refused(limits):
+    """By name, at construction."""
+    with pytest.raises(ValueError, match=f"{next(iter(limits))} must be"):
+        MemoryTable(**limits)
+
+
+@pytest.mark.parametrize("name", ["max_body_bytes", "max_transaction_documents", "page_size"])
+def test_limits_are_numbers(name):
+    """Anything else is refused by name."""
+    with pytest.raises(TypeError, match=f"{name} must be a whole number"):
+        MemoryTable(**{name: "300"})

@@ -122,9 +122,10 @@ def is_reasoning(message: Any) -> bool:
 def is_call_item(message: Any) -> bool:
     """Whether it is a Responses item that makes a call: parallel calls stand side by side."""
     kind = text(field(message, "type")) or ""
+    if not kind.endswith("_call") or text(field(message, "role")):
+        return False
     # A search by the provider itself has no `call_id`, but a result.
-    calls = field(message, "call_id") is not None or kind == "tool_search_call"
-    return calls and kind.endswith("_call") and not text(field(message, "role"))
+    return kind == "tool_search_call" or field(message, "call_id") is not None
 
 
 def id_of(message: Any) -> str | None:

@@ -16,23 +16,21 @@ from ._messages import fingerprint, id_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MAX_NOTED = 2000
-"""Pruned messages noted per checkpoint, the newest; about 80 kB of metadata at the most."""
-
 _REMOVE_ALL = "__remove_all__"  # LangGraph's id of the RemoveMessage that clears the list
 
 
 def note_of(messages: Sequence[Any], pruned: Sequence[int]) -> dict[str, Any]:
     """Return what `without_pruned` has to know of the messages at these indices, as JSON.
 
-    A message without an id is noted by index and fingerprint.
+    A message without an id is noted by index and fingerprint. All are noted, for one left out
+    is enough to make a thread unreadable; some 40 bytes each are less than the message itself,
+    which the database held before.
     """
     if not pruned:
         return {}
-    newest = pruned[-MAX_NOTED:]
-    ids = [(i, id_of(messages[i])) for i in newest]
-    note: dict[str, Any] = {"pruned": [_plain(name) for _, name in ids if name is not None]}
-    if len(note["pruned"]) < len(newest):
+    ids = [(i, id_of(messages[i])) for i in pruned]
+    note: dict[str, Any] = {"pruned": [plain(name) for _, name in ids if name is not None]}
+    if len(note["pruned"]) < len(pruned):
         note["unnamed"] = [[i, fingerprint(messages[i])] for i, name in ids if name is None]
         note["length"] = len(messages)
     return note
@@ -53,7 +51,7 @@ def without_pruned(value: Any, note: dict[str, Any]) -> Any:
     if _REMOVE_ALL in ids:
         return value
     gone = set(note.get("pruned", ()))
-    stale = {i for i, name in enumerate(ids) if name is not None and _plain(name) in gone}
+    stale = {i for i, name in enumerate(ids) if name is not None and plain(name) in gone}
     stale |= _resent(messages, ids, note)
     if not stale:
         return value
@@ -73,6 +71,6 @@ def _resent(messages: Sequence[Any], ids: list[str | None], note: dict[str, Any]
     return {i for i, _ in unnamed} if whole else set()
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """An id as text that every database takes: no NUL, no half of a surrogate pair."""
     return name.encode("unicode_escape").decode("ascii")

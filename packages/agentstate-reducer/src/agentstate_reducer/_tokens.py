@@ -117,9 +117,9 @@ def _weights(texts: list[str]) -> list[int]:
     if encode is not None:
         return _memo.weights(texts, encode)
     lengths = list(map(len, texts))
-    is_ascii = list(map(str.isascii, texts))
-    if not all(is_ascii):
-        for i in compress(range(len(texts)), map(not_, is_ascii)):
+    narrow = list(map(str.isascii, texts))
+    if not all(narrow):
+        for i in compress(range(len(texts)), map(not_, narrow)):
             lengths[i] += 3 * _wide(texts[i])
     return lengths
 

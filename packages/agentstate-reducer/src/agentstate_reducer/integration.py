@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ._departed import Departed, keeps_its_list
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
 from ._histories import Histories, Place
 from ._lineage import START, Lineage, continued, kept, read, scope_of, written
@@ -25,7 +27,7 @@ from ._stale import kept_note, note_of, without_pruned
 from ._summary import is_synthetic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "METADATA_KEY",
@@ -64,12 +66,13 @@ def message_keys(messages_key: str | Sequence[str]) -> tuple[str, ...]:
         TypeError: It is not text, or a sequence of texts.
         ValueError: A name is empty.
     """
-    keys = (messages_key,) if isinstance(messages_key, str) else tuple(messages_key)
+    several = isinstance(messages_key, Iterable) and not isinstance(messages_key, str)
+    keys: tuple[Any, ...] = tuple(messages_key) if several else (messages_key,)
     if not all(isinstance(key, str) for key in keys):
         raise TypeError(f"messages_key must be text or several texts, not {messages_key!r}")
     if not all(keys):
         raise ValueError(f"messages_key must name a channel, not {messages_key!r}")
-    return keys
+    return tuple(dict.fromkeys(keys))
 
 
 class CheckpointReduction:
@@ -77,9 +80,9 @@ class CheckpointReduction:
 
     It notes in the metadata, under `agentstate` and by channel, what this put pruned and, for
     a list with id-less messages, where the stored ones stand in its whole history. What it
-    remembers itself is bounded and may be lost: the namespace last seen for a thread, and
-    lineages of lists put or read lately. Safe for threads; holds no lock while user code
-    runs. A copy or a pickle starts with an empty memory.
+    remembers itself is bounded and may be lost: the namespace last seen for a thread, what
+    left root graphs, and lineages of lists put or read lately. Safe for threads; holds no lock
+    while user code runs. A copy or a pickle starts with an empty memory.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class CheckpointReduction:
         self.reducer = reducer
         self.messages_keys = message_keys(messages_key)
         self._namespaces: Recent[str, Any] = Recent(MAX_THREADS)
+        self._departed = Departed()
         self._histories = Histories()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,7 +105,11 @@ class CheckpointReduction:
         The hooks have been served when this returns, so before anything is stored. A list
         whose reducer fails is stored as it came, and logged; only the `TypeError` that
         refuses an async callable in a blocking call comes through.
+
+        Raises:
+            ValueError: The config names no thread. No hook was served then.
         """
+        thread, graph = _thread_and_graph(config)
         namespace = self._namespace(config["configurable"])
         noted = _noted(metadata)
         values, notes = {}, {}
@@ -113,23 +121,23 @@ class CheckpointReduction:
             except AsyncCallableError:
                 raise
             except Exception as error:
-                thread = config["configurable"].get("thread_id")
                 why = describe(error)
                 _log.error("Thread %s: %r is stored unreduced: %s", thread, channel, why)
                 continue
             if surviving is not messages:
                 values[channel] = _in_form_of(value, surviving)
+            note |= self._departed.put(thread, graph, channel)
             if note:
                 notes[channel] = note
-        if values:
-            merged = {**checkpoint["channel_values"], **values}
-            checkpoint = {**checkpoint, "channel_values": merged}
         if notes:
             metadata = {**(metadata or {}), METADATA_KEY: {**noted, **notes}}
-        return checkpoint, metadata
+        return _with_values(checkpoint, values), metadata
 
     def read(self, saved: Any) -> Any:
         """Return a checkpoint tuple, or None, without stale pending writes (see `_stale`).
+
+        The list of a subgraph that keeps it between calls comes without what left the root's
+        list meanwhile: the subgraph would give it back to the root, behind newer messages.
 
         A note that cannot be understood is logged and changes nothing.
         """
@@ -139,30 +147,45 @@ class CheckpointReduction:
         try:
             for channel, place, _, messages in self._lists(saved.config, saved.checkpoint):
                 self._histories.loaded(place, messages, noted.get(channel, {}))
-            return _cleaned(saved, {key: noted[key] for key in self.messages_keys if key in noted})
+            notes = {key: noted[key] for key in self.messages_keys if key in noted}
+            return self._in_step_with_root(_cleaned(saved, notes), notes)
         except Exception as error:
             _log.error(
                 "The note %r of a checkpoint is unreadable: %s", METADATA_KEY, describe(error)
             )
             return saved
 
+    def forget(self, thread_id: Any) -> None:
+        """The thread is deleted: whoever uses its name next may be somebody else."""
+        self._namespaces.put(str(thread_id), None)
+
     def _lists(self, config: Any, checkpoint: Any) -> Iterator[tuple[str, Place, Any, list[Any]]]:
         """The message lists of a checkpoint: channel, place, value and the messages in it."""
-        configurable = config["configurable"]
-        thread = str(configurable.get("thread_id"))
-        graph = str(configurable.get("checkpoint_ns") or "")
+        thread, graph = _thread_and_graph(config)
+        parent = config["configurable"].get("checkpoint_id")
         for channel in self.messages_keys:
-            place = Place(
-                scope_of(thread, graph, channel),
-                configurable.get("checkpoint_id"),
-                checkpoint["id"],
-            )
+            place = Place(scope_of(thread, graph, channel), parent, checkpoint["id"])
             value = checkpoint["channel_values"].get(channel, _ABSENT)
             messages = _messages_in(value)
             if messages is not None:
                 yield channel, place, value, messages
             elif value is _ABSENT:
                 self._histories.begun(place)
+
+    def _in_step_with_root(self, saved: Any, notes: dict[str, Any]) -> Any:
+        thread, graph = _thread_and_graph(saved.config)
+        if not graph:
+            for channel, note in notes.items():
+                self._departed.loaded(thread, channel, note)
+        # With pending writes it waits in a call, and its list is that of the call.
+        if not keeps_its_list(graph) or saved.pending_writes:
+            return saved
+        values = {}
+        for channel, _, value, messages in self._lists(saved.config, saved.checkpoint):
+            stay = self._departed.left_in(thread, channel, messages)
+            if len(stay) < len(messages):
+                values[channel] = _in_form_of(value, stay)
+        return saved._replace(checkpoint=_with_values(saved.checkpoint, values))
 
     def _reduce(
         self, place: Place, messages: list[Any], namespace: Any, noted: dict[str, Any]
@@ -189,12 +212,25 @@ class CheckpointReduction:
         return given
 
 
+def _thread_and_graph(config: Any) -> tuple[str, str]:
+    configurable = config.get("configurable") if isinstance(config, Mapping) else None
+    if not isinstance(configurable, Mapping) or configurable.get("thread_id") is None:
+        raise ValueError('config must name a thread: {"configurable": {"thread_id": ...}}')
+    return str(configurable["thread_id"]), str(configurable.get("checkpoint_ns") or "")
+
+
 def _noted(metadata: Any) -> dict[str, Any]:
     """What the metadata says by channel; nothing if somebody else uses that name."""
     noted = (metadata or {}).get(METADATA_KEY)
     if not isinstance(noted, dict):
         return {}
     return {channel: note for channel, note in noted.items() if isinstance(note, dict)}
+
+
+def _with_values(checkpoint: Any, values: dict[str, Any]) -> Any:
+    if not values:
+        return checkpoint
+    return {**checkpoint, "channel_values": {**checkpoint["channel_values"], **values}}
 
 
 def _cleaned(saved: Any, notes: dict[str, Any]) -> Any:

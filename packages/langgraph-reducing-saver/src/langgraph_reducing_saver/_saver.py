@@ -61,7 +61,8 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
                 f"inner must be a BaseCheckpointSaver, not {inner!r}; "
                 "a saver from from_conn_string() has to be opened first (`with ... as inner`)"
             )
-        return _blank(cls, type(inner))
+        blank: ReducingSaver = object.__new__(_shaped(cls, type(inner)))  # type: ignore[arg-type]
+        return blank
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         self._task_path = "task_path" in inspect.signature(inner.put_writes).parameters
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _blank, (type(self).__base__, type(self.inner)), vars(self).copy()
+        return ReducingSaver.__new__, (type(self).__base__, self.inner), vars(self).copy()
 
     def __getattr__(self, name: str) -> Any:
         # Copies and pickles ask for dunder names before there is an inner saver.
@@ -170,9 +171,11 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
 
     def delete_thread(self, thread_id: str) -> None:
         self.inner.delete_thread(thread_id)
+        self._reduction.forget(thread_id)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self.inner.adelete_thread(thread_id)
+        self._reduction.forget(thread_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         self.inner.delete_for_runs(run_ids)
@@ -287,9 +290,3 @@ def _shaped(cls: type[Any], inner: type[Any]) -> type[Any]:
     }
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     return type(cls.__name__, (cls,), names | lacking)
-
-
-def _blank(cls: type[Any], inner: type[Any]) -> ReducingSaver:
-    """An instance over such an inner saver, still to be filled."""
-    blank: ReducingSaver = object.__new__(_shaped(cls, inner))  # type: ignore[arg-type]
-    return blank

@@ -36,7 +36,11 @@ class Context:
     def plain(self) -> SerializerProtocol:
         """The serializer below encryption: equal values have equal bytes, which compress."""
         serde = self.serde
-        return serde.serde if isinstance(serde, EncryptedSerializer) else serde
+        # One that does more than encrypt is given every value itself.
+        dumps = EncryptedSerializer.dumps_typed
+        if isinstance(serde, EncryptedSerializer) and type(serde).dumps_typed is dumps:
+            return serde.serde
+        return serde
 
     def seal(self, packed: bytes) -> bytes:
         """What to store of packed bytes: themselves, or encrypted as one value."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from agentstate_documents.errors import DocumentTooLarge
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Sequence
 
     from agentstate_documents.model import Limits, Write
@@ -30,3 +31,11 @@ def check_limit(limit: int | None) -> None:
     """The number of documents a page may have is one a database takes."""
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be 1 or more, not {limit}")
+
+
+def check_name(field: str, value: object, pattern: re.Pattern[str], rule: str) -> None:
+    """The name is text that the database takes; `rule` says in words what `pattern` does."""
+    if not isinstance(value, str):
+        raise TypeError(f"{field} must be text, not {value!r}")
+    if not pattern.fullmatch(value):
+        raise ValueError(f"{field} must be {rule}, not {value!r}")

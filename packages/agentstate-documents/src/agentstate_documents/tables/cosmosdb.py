@@ -16,6 +16,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from agentstate_documents.tables.checks import check_name
 from agentstate_documents.tables.cosmosdb_clients import (
     NO_ENDPOINT,
     Account,
@@ -125,8 +126,7 @@ class AioCosmosDBTable(AwaitingRequests):
 
 def _requests(database_name: str, container_name: str, create: bool) -> Requests:
     for name, value in (("database_name", database_name), ("container_name", container_name)):
-        if not _NAME.fullmatch(value):
-            raise ValueError(f"{name} must be 1 to 255 characters without / \\ ? #, not {value!r}")
+        check_name(name, value, _NAME, "1 to 255 characters without / \\ ? #")
     return Requests(database_name, container_name, create)
 
 

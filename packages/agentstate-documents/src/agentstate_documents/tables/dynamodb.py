@@ -9,6 +9,7 @@ import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from agentstate_documents.tables.checks import check_name
 from agentstate_documents.tables.dynamodb_clients import AwaitingClient, BlockingClient
 from agentstate_documents.tables.dynamodb_requests import LIMITS, Requests
 from agentstate_documents.tables.procedures import AwaitingRequests, BlockingRequests
@@ -118,9 +119,6 @@ class AioDynamoDBTable(AwaitingRequests):
 
 
 def _checked(table_name: str) -> str:
-    if not _TABLE_NAME.fullmatch(table_name):
-        raise ValueError(
-            f"table_name must be an ARN or 3 to 255 of the characters a-z A-Z 0-9 _ . -, "
-            f"not {table_name!r}"
-        )
+    rule = "an ARN or 3 to 255 of the characters a-z A-Z 0-9 _ . -"
+    check_name("table_name", table_name, _TABLE_NAME, rule)
     return table_name

@@ -65,7 +65,9 @@ _FIELD_SETTINGS = {"b": ["index_config"], "x": ["index_config", "ttl_config"]}
 
 
 def limits_of(collection: str) -> Limits:
-    """What one put may hold in a collection; ValueError for a name that is none."""
+    """What one put may hold in a collection; refuses a name that is none."""
+    if not isinstance(collection, str):
+        raise TypeError(f"the collection must be text, not {collection!r}")
     ids = collection.split("/")
     reserved = any(id_ in ("", ".", "..") or id_[:2] == id_[-2:] == "__" for id_ in ids)
     size = len(collection.encode())

@@ -6,7 +6,13 @@ import threading
 from typing import TYPE_CHECKING
 
 from agentstate_documents.errors import DocumentConflict
-from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT, Limits, Page
+from agentstate_documents.model import (
+    AFTER_LAST_SORT,
+    FIRST_SORT,
+    Limits,
+    Page,
+    check_count,
+)
 from agentstate_documents.tables.checks import check_limit, check_put
 
 if TYPE_CHECKING:
@@ -39,8 +45,11 @@ class MemoryTable:
         page_size: int = 25,
     ) -> None:
         self.limits = Limits(
-            max_body_bytes, max_transaction_documents, max_transaction_bytes or 8 * max_body_bytes
+            max_body_bytes,
+            max_transaction_documents,
+            8 * max_body_bytes if max_transaction_bytes is None else max_transaction_bytes,
         )
+        check_count("page_size", page_size, 1)
         self._page_size = page_size
         self._rows: dict[str, dict[str, Document]] = {}
         self._lock = threading.Lock()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agentstate_documents.errors import DocumentConflict, TableUnavailable
 from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT, Document, Limits, Page
 from agentstate_documents.tables.backoff import waits
-from agentstate_documents.tables.checks import check_limit, check_put
+from agentstate_documents.tables.checks import check_limit, check_name, check_put
 from agentstate_documents.tables.slices import slices
 
 if TYPE_CHECKING:
@@ -69,10 +69,8 @@ class SQLTable:
         engine: Engine | None = None,
         create: bool = True,
     ) -> None:
-        if not _TABLE_NAME.fullmatch(table_name):
-            raise ValueError(
-                f"table_name must be 1 to 63 letters, digits and underscores, not {table_name!r}"
-            )
+        rule = "1 to 63 letters, digits and underscores"
+        check_name("table_name", table_name, _TABLE_NAME, rule)
         self._owned = engine is None
         self._engine = _opened(url, engine)
         self._memory = _in_memory(self._engine.url)

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig  # noqa: TC002 (LangGraph resolves it)
-from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.runnables import RunnableConfig  # noqa: TC002 - LangGraph looks for it
+from langchain_core.runnables.config import set_config_context
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -177,8 +177,9 @@ def approval_graph(saver: Any) -> Any:
     """A node that asks a person, beside one that does not."""
 
     def ask(state: _State, config: RunnableConfig) -> dict[str, Any]:
-        var_child_runnable_config.set(config)  # which LangGraph does itself from Python 3.11 on
-        return {"messages": [interrupt("may I?")]}
+        # Before Python 3.11 a node of an awaited run has to say which run it belongs to.
+        with set_config_context(config) as context:
+            return {"messages": [context.run(interrupt, "may I?")]}
 
     def aside(state: _State) -> dict[str, Any]:
         return {"messages": ["other"]}

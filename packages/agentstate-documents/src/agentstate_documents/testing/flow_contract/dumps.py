@@ -132,6 +132,7 @@ class DumpContract:
             ({"messages_key": ""}, "messages_key"),
             ({"messages_key": [1]}, "messages_key"),
             ({"reducer": object()}, "reducer"),
+            ({"reducer": ""}, "reducer"),
             ({"namespace": object()}, "namespace"),
         ],
     )

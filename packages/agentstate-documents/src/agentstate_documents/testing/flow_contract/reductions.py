@@ -73,6 +73,32 @@ class ReductionContract:
         )
         assert namespace_of("/a", namespace=lambda state, flow: "") == "/a"
 
+    def test_a_namespace_function_sees_the_state_as_it_was_saved(self, connect: Connect) -> None:
+        """Also for the second list, when the first one has been reduced."""
+        deliveries, flow = Deliveries(), new_id()
+        persistence = connect(
+            reducer=reducing(deliveries),
+            messages_key=["messages", "asides"],
+            namespace=lambda state, flow: state["messages"][0]["content"],
+        )
+        state = {"id": flow, "messages": talk(0, 6), "asides": talk(10, 16)}
+        persistence.save_state(flow, "m", state)
+        assert len(deliveries.texts) == 8
+        assert {namespace for namespace, _, _ in deliveries.seen} == {"t0"}
+
+    def test_an_async_namespace_is_refused(self, connect: Connect) -> None:
+        """What nobody awaits names no memory: nothing is handed over, nothing stored."""
+
+        async def namespace(state: Any, flow: str) -> str:
+            return "/a"
+
+        deliveries, flow = Deliveries(), new_id()
+        persistence = connect(reducer=reducing(deliveries), namespace=namespace)
+        with pytest.raises(TypeError, match="namespace is async"):
+            persistence.save_state(flow, "m", {"id": flow, "messages": talk(0, 6)})
+        assert deliveries.seen == []
+        assert persistence.load_state(flow) is None
+
     def test_several_lists_are_kept_bounded(self, connect: Connect) -> None:
         """Keys with dots and patterns name lists of their own, each with its own history."""
         deliveries, flow = Deliveries(), new_id()
