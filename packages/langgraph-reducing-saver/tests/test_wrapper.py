@@ -283,6 +283,34 @@ def test_a_put_that_names_no_thread_is_refused_before_any_hook(config: Any, memo
     assert memory.batches == []
 
 
+async def test_a_thread_that_prune_deletes_leaves_its_namespace_to_nobody(memory: Any) -> None:
+    """Whoever starts a thread of that name does not write into another user's memory."""
+
+    class Pruning(InMemorySaver):
+        def prune(self, thread_ids: Any, *, strategy: str = "keep_latest") -> None: ...
+
+        async def aprune(self, thread_ids: Any, *, strategy: str = "keep_latest") -> None: ...
+
+    saver = ReducingSaver(Pruning(), memory.reducer(1, 2, dedupe_on_prune=False))
+
+    def put(**more: Any) -> None:
+        messages = [HumanMessage(str(i), id=str(i)) for i in range(4)]
+        checkpoint: Any = {**empty_checkpoint(), "channel_values": {"messages": messages}}
+        saver.put({"configurable": {**CONFIG["configurable"], **more}}, checkpoint, {}, {})
+
+    for strategy in ("keep_latest", "delete"):
+        put(memory_namespace=(strategy,))
+        saver.prune(["t"], strategy=strategy)
+        put()
+        put(memory_namespace=(strategy, "again"))
+        await saver.aprune(["t"], strategy=strategy)
+        put()
+    kept = [("keep_latest",), ("keep_latest", "again")]
+    gone = [("delete",), ("delete", "again")]
+    assert memory.namespaces[:4] == [kept[0], kept[0], kept[1], kept[1]]
+    assert memory.namespaces[4:] == [gone[0], ("memories", "t"), gone[1], ("memories", "t")]
+
+
 def test_strict_msgpack_restores_the_types_of_the_state() -> None:
     """The allowlist of a graph reaches a clone of the inner saver and leaves that one alone."""
     script = """

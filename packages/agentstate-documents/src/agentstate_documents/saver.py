@@ -164,6 +164,8 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Of each thread the latest checkpoint per namespace is left, or nothing."""
         run(upkeep.prune(self._context, thread_ids, strategy), self._table)
+        if strategy != "keep_latest":
+            self._reduction.forget(*thread_ids)
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -243,6 +245,8 @@ class DocumentSaver(BaseCheckpointSaver[Any]):
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """As `prune`."""
         await arun(upkeep.prune(self._context, thread_ids, strategy), self._async_table)
+        if strategy != "keep_latest":
+            self._reduction.forget(*thread_ids)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]

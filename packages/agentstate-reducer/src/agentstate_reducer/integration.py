@@ -155,9 +155,10 @@ class CheckpointReduction:
             )
             return saved
 
-    def forget(self, thread_id: Any) -> None:
-        """The thread is deleted: whoever uses its name next may be somebody else."""
-        self._namespaces.put(str(thread_id), None)
+    def forget(self, *thread_ids: Any) -> None:
+        """The threads are deleted: whoever uses their names next may be somebody else."""
+        for thread_id in thread_ids:
+            self._namespaces.put(str(thread_id), None)
 
     def _lists(self, config: Any, checkpoint: Any) -> Iterator[tuple[str, Place, Any, list[Any]]]:
         """The message lists of a checkpoint: channel, place, value and the messages in it."""

@@ -191,9 +191,13 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         self.inner.prune(thread_ids, strategy=strategy)
+        if strategy != "keep_latest":
+            self._reduction.forget(*thread_ids)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         await self.inner.aprune(thread_ids, strategy=strategy)
+        if strategy != "keep_latest":
+            self._reduction.forget(*thread_ids)
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]

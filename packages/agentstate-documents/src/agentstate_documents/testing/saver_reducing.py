@@ -60,15 +60,19 @@ class ReducingContract(Scenes):
         assert contents(found, "other") == [str(n) for n in range(9)]
         assert taken == [(("memories", "u1"), str(n)) for n in range(4)]
 
+    @pytest.mark.parametrize("how", ["delete_thread", "prune"])
     async def test_a_deleted_thread_leaves_its_namespace_to_nobody(
-        self, new: Any, thread: str, reducer: Any, taken: Any
+        self, new: Any, thread: str, reducer: Any, taken: Any, how: str
     ) -> None:
         """Whoever starts a thread of that name does not write into another user's memory."""
         saver = new(reducer=reducer)
         config = at(thread)
         config["configurable"]["memory_namespace"] = ("memories", "u1")
         await put(saver, config, {"messages": talk(8)})
-        await saver.adelete_thread(thread)
+        if how == "prune":
+            await saver.aprune([thread], strategy="delete")
+        else:
+            await saver.adelete_thread(thread)
         taken.clear()
         await put(saver, at(thread), {"messages": talk(8)})
         assert {namespace for namespace, _ in taken} == {("memories", thread)}
