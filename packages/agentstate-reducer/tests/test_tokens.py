@@ -51,6 +51,8 @@ def by_tokens(limit: int, **fields: Any) -> MessageReducer:
         ("a" * 40, 14),
         ("a" * 43, 14),
         ("é" * 40, 14),
+        ("\u201c\u2e7f" * 20, 14),
+        ("\u2e80\u2fff\u3000\U0010ffff" * 10, 44),
         ("日" * 40, 44),
         ("日" * 40 + "a" * 7, 45),
         ("\ud83d", 5),
@@ -448,6 +450,9 @@ def test_texts_are_counted_once_and_the_memo_is_bounded(monkeypatch: pytest.Monk
     assert counted("a", "b") == 0
     assert counted("c", "a") == 1  # fills the younger half of 20 characters
     assert counted("b") == 0  # is in the older one
+    seen.clear()
+    by_tokens(99).reduce([user("d"), user("d")])
+    assert seen == ["d"]
     assert counted("d", "e", "f", "g") == 4  # fill it twice
     assert counted("a") == 1
     assert counted("long" * 3, "long" * 3) == 2  # never kept
