@@ -9,6 +9,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from crewai.events.event_bus import crewai_event_bus
 from crewai.flow.flow import Flow, start
 from crewai.flow.persistence import persist
 from crewai.flow.persistence.base import _persistence_registry
@@ -179,6 +180,8 @@ class DumpContract:
         self, connect: Connect, tmp_path: Path
     ) -> None:
         """A flow restored from a checkpoint of CrewAI's own saves where it saved before."""
+        # A checkpoint holds every flow of its process, and other tests have left theirs.
+        crewai_event_bus.reset_runtime_state()
         name = new_id()
         register_reducer(name, reducing())
         persistence = connect(reducer=name)
