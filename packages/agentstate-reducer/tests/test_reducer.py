@@ -257,32 +257,6 @@ def test_keys_name_messages_without_an_id() -> None:
     assert set(asked) == {0}
 
 
-@pytest.mark.parametrize(
-    ("settings", "size", "acts"),
-    [
-        ({"max_messages": 3}, 3, False),
-        ({"max_messages": 3}, 4, True),
-        ({"max_messages": None}, 99, False),
-        ({"max_tokens": 9}, 1, True),
-        ({"repair_tool_pairs": True}, 1, True),
-        ({"on_reduce": print}, 1, True),
-    ],
-)
-def test_whether_a_reduction_may_act(settings: dict[str, Any], size: int, acts: bool) -> None:
-    """False only when nothing can change and nothing is called."""
-    pruner = MessageReducer(config=ReducerConfig(1, **settings))
-    assert pruner._may_act(chat(*range(size)), "ada") is acts
-
-
-def test_a_reduction_may_act_while_messages_wait() -> None:
-    """What waits for a hook is served though the list is short, in its namespace."""
-    config = ReducerConfig(1, 1, on_prune=[lambda p, n: 1 / 0], preserve_first=False)
-    pruner = MessageReducer(config=config)
-    pruner.reduce(chat("a", "b"), namespace=["ada"])
-    assert pruner._may_act([], ("ada",))
-    assert not pruner._may_act([], ("bob",))
-
-
 # -- the package ------------------------------------------------------------------------------
 
 

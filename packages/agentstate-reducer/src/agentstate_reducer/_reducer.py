@@ -126,19 +126,6 @@ class MessageReducer:
     def _merge_and_reduce(self, existing: Any = None, new: Any = None) -> list[Any]:
         return self.reduce(merge_messages(existing, new)).surviving
 
-    def _may_act(self, messages: list[Any], namespace: Any) -> bool:
-        """False when `_steps` is certain to change nothing and to call nothing."""
-        config = self.config
-        over = config.max_messages is not None and len(messages) > config.max_messages
-        return (
-            over
-            or self._counter is not None
-            or config.repair_tool_pairs
-            or config.on_reduce is not None
-            or self._async is not None
-            or any(ledger.waits(namespace) for ledger in self._ledgers)
-        )
-
     def _steps(
         self,
         messages: list[Any],
