@@ -92,7 +92,7 @@ class Ledger:
     def __init__(self, hook: RememberFn, window: int, *, dedupe: bool) -> None:
         self.hook = hook
         self._window, self._dedupe = window, dedupe
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._claimed: set[tuple[Hashable, str]] = set()
         self._confirmed: OrderedDict[tuple[Hashable, str], None] = OrderedDict()
         self._waiting: dict[Hashable, list[_Entry]] = {}
@@ -126,16 +126,29 @@ class Ledger:
     def settle(self, claim: Claim, *, delivered: bool) -> None:
         """The hook has had the messages, or they wait. The first word counts."""
         with self._lock:
-            if claim.settled:
-                return
-            claim.settled = True
-            keys = self._keys(claim.place, claim.entries)
-            self._claimed.difference_update(keys)
-            given_up = 0
-            if delivered:
-                self._confirm(keys)
-            else:
-                given_up = self._wait(claim)
+            given_up = self._settle(claim, delivered=delivered)
+        self._warn_of(given_up)
+
+    def abandon(self, claim: Claim) -> None:
+        """Nobody waits for the call any more: unless a thread is in it, the messages wait."""
+        with self._lock:
+            given_up = 0 if claim.running else self._settle(claim, delivered=False)
+        self._warn_of(given_up)
+
+    def _settle(self, claim: Claim, *, delivered: bool) -> int:
+        """Returns how many messages had to go."""
+        if claim.settled:
+            return 0
+        claim.settled = True
+        keys = self._keys(claim.place, claim.entries)
+        self._claimed.difference_update(keys)
+        if not delivered:
+            return self._wait(claim)
+        self._confirm(keys)
+        return 0
+
+    def _warn_of(self, given_up: int) -> None:
+        """Outside the lock: a log handler is code of the user's."""
         if given_up:
             log.warning(
                 "on_prune hook %s keeps failing: %d messages dropped, %d so far",
@@ -143,12 +156,6 @@ class Ledger:
                 given_up,
                 self._given_up,
             )
-
-    def abandon(self, claim: Claim) -> None:
-        """Nobody waits for the call any more: unless a thread is in it, the messages wait."""
-        with self._lock:
-            if not claim.running:
-                self.settle(claim, delivered=False)
 
     def _orders(self, count: int) -> range:
         self._offered += count
