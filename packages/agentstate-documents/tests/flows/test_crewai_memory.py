@@ -72,3 +72,26 @@ def test_a_flow_without_a_user_has_a_scope_of_its_own(memory: Memory) -> None:
         converse(memory, MemoryTable(), flow, namespace, 5)
     assert {r.scope for r in memory.list_records()} == {"/flow/f1", "/flow/f2", "/flow/f3"}
     assert texts(memory, "/flow/f1") == ["t0", "t1", "t2"]
+
+
+class Unreachable(BaseLLM):
+    """A model that answers nobody, and says how often it was asked."""
+
+    def call(self, *args: Any, **options: Any) -> str:
+        asked.append(args)
+        raise ConnectionError("no model here")
+
+
+asked: list[Any] = []
+
+
+def test_equal_texts_are_asked_about_and_kept_when_nobody_answers(tmp_path: Path) -> None:
+    """CrewAI asks its model whether to merge equal texts; without an answer both stay."""
+    asked.clear()
+    memory = Memory(llm=Unreachable(model="none"), storage=str(tmp_path), embedder=embed)
+    said = [{"id": name, "role": "user", "content": "the same"} for name in ("a", "b")]
+    hook = crewai_memory_hook(memory)
+    hook(said, "/user/ann")
+    hook(said, "/user/ann")
+    assert texts(memory, "/user/ann") == ["the same"] * 2
+    assert len(asked) == 1

@@ -189,6 +189,10 @@ def crewai_memory_hook(memory: Any) -> RememberFn:
     the scope is listed once per batch, and what is there is not remembered again. Messages
     without words are skipped.
 
+    One question CrewAI asks all the same: whether to merge a record with those in its scope that
+    are alike, from the memory's `consolidation_threshold` on (0.85 by default). At 1.0, its
+    highest, only equal texts are; no public way leads around it.
+
     Args:
         memory: a `crewai.Memory`, or anything with its `remember` and `list_records`.
     """
