@@ -50,6 +50,18 @@ def test_partitions_are_keys(name):
     assert keys.is_digest(partition) or keys.decode(partition) == name
 
 
+@given(texts.filter(bool), texts.filter(bool))
+def test_no_flow_is_a_thread(one, other):
+    """Flows have partitions of their own, one each, also those with long names."""
+    for name in (one, one * 5000):
+        flow = keys.encode_flow(name)
+        assert keys.is_flow(flow)
+        assert safe.fullmatch(flow)
+        assert len(flow) <= MAX_KEY_LENGTH
+        assert not keys.is_flow(keys.encode_partition(name))
+        assert (flow == keys.encode_flow(other)) == (name == other)
+
+
 def test_long_names_are_told_apart():
     """Names that differ at the end alone have different digests, in their own form."""
     long = "x" * 5000

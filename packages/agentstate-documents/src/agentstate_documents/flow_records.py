@@ -1,9 +1,10 @@
 """What is stored of a flow, and every request for it.
 
-A flow is a partition with two items: its state, and what waits for feedback. Each is a
-record in which the user's state is one member, so no key of it is ever taken for one of
-ours. An item keeps its sort for good and is replaced as a whole; one too large for a
-document lies in parts, and those of the item it replaced are removed afterwards.
+A flow is a partition with two items: its state, and what waits for feedback. No thread has
+a partition like it, so one table may hold both. Each item is a record in which the user's
+state is one member, so no key of it is ever taken for one of ours. An item keeps its sort for
+good and is replaced as a whole; one too large for a document lies in parts, and those of the
+item it replaced are removed afterwards.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from agentstate_documents.model import Document, Limits
     from agentstate_documents.steps import Procedure, Stream
 
-# No encoded namespace of a checkpoint begins like this, so one table may hold both.
-FLOW = '"flow'
-STATE, WAITING = FLOW + keys.END + "state", FLOW + keys.END + "waiting"
+STATE, WAITING = "state", "waiting"
 
 FORMAT = 1
 
@@ -63,7 +62,7 @@ def put_records(
     another process replaced it meanwhile, the parts it left stay until the flow goes: a
     condition would find out, but sends the old body along with the new one.
     """
-    partition = keys.encode_partition(flow)
+    partition = keys.encode_flow(flow)
     unknown = [sort for sort in records if sort not in known]
     heads = yield from steps.get(partition, unknown)
     known = {**known, **{s: _parts_of(s, head) for s, head in zip(unknown, heads, strict=True)}}
@@ -86,22 +85,23 @@ def read_record(flow: str, sort: str, now: float) -> Procedure[tuple[Record | No
         StoredFormatUnknown: A later version wrote it.
         DocumentError: It is damaged: a part is missing, and stays so.
     """
-    return (yield from _read(keys.encode_partition(flow), sort, now))
+    return (yield from _read(keys.encode_flow(flow), sort, now))
 
 
 def delete_record(flow: str, sort: str) -> Procedure[None]:
     """The item is gone, with its parts, whoever wrote them."""
-    yield from _delete(keys.encode_partition(flow), sort)
+    yield from _delete(keys.encode_flow(flow), sort)
 
 
 def delete_flow(flow: str) -> Procedure[None]:
     """Nothing of the flow is left."""
-    yield from _delete(keys.encode_partition(flow), FLOW)
+    for sort in (WAITING, STATE):
+        yield from _delete(keys.encode_flow(flow), sort)
 
 
 def list_flows(now: float) -> Stream[StoredFlow]:
     """Every flow that has not expired at `now`. Reads the whole table."""
-    for partition in (yield from steps.partitions()):
+    for partition in filter(keys.is_flow, (yield from steps.partitions())):
         record, _ = yield from _read(partition, STATE, now)
         if record is not None:
             waits, _ = yield from _read(partition, WAITING, now)

@@ -18,6 +18,7 @@ from agentstate_documents.model import MAX_KEY_LENGTH
 
 END = "!"
 AFTER_END = '"'
+_FLOW = "flow" + END
 
 # With two ends and the longest kind around a task (29 characters), at most MAX_KEY_LENGTH.
 _MAX_NAMESPACE = 256
@@ -39,11 +40,22 @@ def decode(encoded: str) -> str:
 
 
 def encode_partition(name: str) -> str:
-    """The partition of a thread or a flow; one too long to be a key is named by its digest."""
+    """The partition of a thread; one too long to be a key is named by its digest."""
     encoded = encode(name)
     if encoded[0] in "._":  # names some databases keep for themselves
         encoded = f'"{ord(encoded[0]):02x}{encoded[1:]}'
     return encoded if len(encoded) <= MAX_KEY_LENGTH else _digest(name)
+
+
+def encode_flow(name: str) -> str:
+    """The partition of a flow, never that of a thread: `!` occurs in none of those."""
+    partition = _FLOW + encode(name)
+    return partition if len(partition) <= MAX_KEY_LENGTH else _FLOW + _digest(name)
+
+
+def is_flow(partition: str) -> bool:
+    """Whether the partition is one of `encode_flow`."""
+    return partition.startswith(_FLOW)
 
 
 def encode_namespace(namespace: str) -> str:

@@ -13,6 +13,8 @@ from string import ascii_letters
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
 
 from agentstate_documents import (
     Document,
@@ -26,6 +28,7 @@ from agentstate_documents import (
 )
 from agentstate_documents.flow_reduction import FlowReduction, register_reducer
 from agentstate_documents.flows import Flows
+from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.faults import FaultyTable, Stopped
 from agentstate_reducer import MessageReducer
 
@@ -47,7 +50,7 @@ def state(n: int) -> dict[str, Any]:
     return {"id": "f1", "n": n, "text": "".join(random.Random(n).choices(ascii_letters, k=300))}
 
 
-def documents_in(table: MemoryTable, partition: str = "f1") -> list[str]:
+def documents_in(table: MemoryTable, partition: str = "flow!f1") -> list[str]:
     """The sorts of everything stored in a partition."""
     pages, cursor = [], None
     while True:
@@ -183,7 +186,7 @@ class Forgetful(MemoryTable):
 def test_a_damaged_state_is_an_error() -> None:
     """A state whose parts are gone is not taken for one that never was."""
     table = Forgetful(max_body_bytes=64, max_transaction_documents=8, page_size=2)
-    MemoryTable.put(table, "f1", [Write(Document("a", b""))])
+    MemoryTable.put(table, "flow!f1", [Write(Document("a", b""))])
     flows = flows_in(table)
     flows.save("f1", "m", state(1))
     with pytest.raises(DocumentError, match="missing"):
@@ -196,22 +199,37 @@ def test_what_a_later_version_wrote_is_refused(record: bytes) -> None:
     table = MemoryTable()
     flows_in(table).save("f1", "m", {})
     (sort,) = documents_in(table)
-    table.put("f1", [Write(Document(sort, b"\x00" + envelope.pack([("json", record)])))])
+    table.put("flow!f1", [Write(Document(sort, b"\x00" + envelope.pack([("json", record)])))])
     with pytest.raises(StoredFormatUnknown):
         flows_in(table).load("f1")
 
 
-def test_a_table_with_other_documents_lists_flows_alone() -> None:
-    """What others keep in the table is neither listed nor deleted."""
-    table = MemoryTable()
-    table.put("thread", [Write(Document("!1!h", b"a checkpoint"))])
-    table.put("f1", [Write(Document("!1!h", b"a checkpoint"))])
-    flows = flows_in(table)
-    flows.save("f1", "m", {"id": "f1"})
-    assert [flow.flow_uuid for flow in flows.list()] == ["f1"]
+@pytest.mark.parametrize("make_table", [MemoryTable, tiny])
+def test_one_table_holds_threads_and_flows(make_table: Callable[[], MemoryTable]) -> None:
+    """A thread and a flow of one name are neither listed nor deleted with each other."""
+    table = make_table()
+    flows, saver = flows_in(table), DocumentSaver(table)
+    flows.save("f1", "m", state(1))
+    flows.save_waiting("f1", CONTEXT, state(2))
+    thread: RunnableConfig = {"configurable": {"thread_id": "f1", "checkpoint_ns": ""}}
+    told = flows.list()
+    assert [flow.flow_uuid for flow in told] == ["f1"]
+    assert list(saver.list(None)) == []
+
+    for metadata in ({"run_id": "r1"}, {"run_id": "r2"}):
+        saver.put(thread, empty_checkpoint(), {**metadata, "source": "loop"}, {})
+    saver.delete_for_runs(["r1"])
+    saver.prune(["f1"])
+    assert len(list(saver.list(None))) == 1
+    saver.delete_thread("f1")
+    assert flows.list() == told
+    assert flows.load("f1") == state(2)
+
+    saver.put(thread, empty_checkpoint(), {"source": "loop"}, {})
     flows.delete("f1")
-    assert documents_in(table) == ["!1!h"]
-    assert documents_in(table, "thread") == ["!1!h"]
+    assert documents_in(table) == []
+    assert len(list(saver.list(None))) == 1
+    assert flows.list() == []
 
 
 def test_a_table_is_made_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
 from agentstate_documents import keys, steps
@@ -186,7 +187,7 @@ def _threads(context: Context, configurable: Mapping[str, Any]) -> Procedure[lis
         thread = read_thread(configurable["thread_id"])
         return [(thread, keys.encode_partition(thread))]
     threads = []
-    for partition in (yield from steps.partitions()):
+    for partition in filterfalse(keys.is_flow, (yield from steps.partitions())):
         name = yield from names.read_name(context, partition)
         if name is not None:
             threads.append((name, partition))

@@ -8,6 +8,7 @@ copy brings what a head needs before the head.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from agentstate_documents import chunks, keys, steps
@@ -78,7 +79,8 @@ def delete_for_runs(context: Context, run_ids: Sequence[object]) -> Procedure[No
         heads = filter(None, map(reader.head, reader.ids))
         return {head.id for head in heads if _run_of(context, head) in runs}
 
-    for partition in (yield from steps.partitions()) if runs else ():
+    partitions = (yield from steps.partitions()) if runs else ()
+    for partition in filterfalse(keys.is_flow, partitions):
         yield from _clear(context, partition, of_the_runs)
 
 
