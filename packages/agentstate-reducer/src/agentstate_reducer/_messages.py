@@ -201,6 +201,9 @@ def calls_of(message: Any) -> list[Any]:
 
 def _add_new(made: list[Any], named: list[Any]) -> None:
     """Add what `named` holds more often than `made` does."""
+    if not made or not named:
+        made += named
+        return
     left = Counter(made)
     for key in named:
         if left[key]:
