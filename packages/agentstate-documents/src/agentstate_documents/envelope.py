@@ -27,7 +27,7 @@ STORED, DEFLATED, SEALED = b"\x00", b"\x01", b"\x02"
 
 # One byte for the types LangGraph's serializers produce; 0 means the name follows.
 _TYPES = ("msgpack", "null", "bytes", "bytearray", "json", "pickle", "bytes+aes")
-_CODES = {name: code for code, name in enumerate(_TYPES, start=1)}
+_CODES = {name: bytes([code]) for code, name in enumerate(_TYPES, start=1)}
 
 # The window of raw deflate, and the memory and level of the smallest result. Above a megabyte
 # that level takes some 50 ms each, the fastest a quarter, for a fifth more bytes.
@@ -72,12 +72,11 @@ def unpack(packed: bytes) -> list[Typed]:
 
 def _framed(frames: Iterable[Typed]) -> Iterator[bytes]:
     for kind, data in frames:
-        code = _CODES.get(kind, 0)
-        yield bytes([code])
-        if not code:
+        code = _CODES.get(kind)
+        if code is None:
             name = kind.encode()
-            yield _length(len(name)) + name
-        yield _length(len(data))
+            code = b"\0" + _length(len(name)) + name
+        yield code + _length(len(data))
         yield data
 
 

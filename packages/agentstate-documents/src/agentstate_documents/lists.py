@@ -28,6 +28,7 @@ def plan_script(
 
     None where it would be long. Greedy, linear in both.
     """
+    elements: set[Hashable] = set()
     places: dict[Hashable, list[int]] = {}
     script: list[int] = []
     inserted: list[int] = []
@@ -35,7 +36,8 @@ def plan_script(
     while index < len(new) and len(script) <= _MAX_NUMBERS:
         start, count = at, _run(old, at, new, index)
         if not count:
-            places = places or _places(old)
+            elements = elements or set(old)
+            places = places or (_places(old) if new[index] in elements else {})
             for place in places.get(new[index], ()):
                 length = _run(old, place, new, index)
                 if length > count:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
@@ -24,7 +24,10 @@ ROUNDS = 16
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A saver's serializer, its table's limits, its memory, and how long things live."""
+    """A saver's serializer, its table's limits, its memory, and how long things live.
+
+    `plain` is the serializer below encryption: equal values have equal bytes, which compress.
+    """
 
     serde: SerializerProtocol
     limits: Limits
@@ -32,15 +35,15 @@ class Context:
     ttl_seconds: float | None
     clock: Callable[[], float]
 
-    @property
-    def plain(self) -> SerializerProtocol:
-        """The serializer below encryption: equal values have equal bytes, which compress."""
-        serde = self.serde
+    plain: SerializerProtocol = field(init=False)
+
+    def __post_init__(self) -> None:
+        plain = self.serde
         # One that does more than encrypt is given every value itself.
         dumps = EncryptedSerializer.dumps_typed
-        if isinstance(serde, EncryptedSerializer) and type(serde).dumps_typed is dumps:
-            return serde.serde
-        return serde
+        if isinstance(plain, EncryptedSerializer) and type(plain).dumps_typed is dumps:
+            plain = plain.serde
+        object.__setattr__(self, "plain", plain)
 
     def seal(self, packed: bytes) -> bytes:
         """What to store of packed bytes: themselves, or encrypted as one value."""

@@ -127,13 +127,12 @@ class Memory:
         """A checkpoint is stored as `known`; the newest by id is the latest."""
         with self._lock:
             log = self._touch(partition, namespace)
-            self._size -= log.size
             log.latest = max(log.latest, checkpoint)
+            replaced = log.checkpoints.pop(checkpoint, None)
+            if replaced is None and len(log.checkpoints) == _CHECKPOINTS_PER_NAMESPACE:
+                _, replaced = log.checkpoints.popitem(last=False)
             log.checkpoints[checkpoint] = known
-            log.checkpoints.move_to_end(checkpoint)
-            while len(log.checkpoints) > _CHECKPOINTS_PER_NAMESPACE:
-                log.checkpoints.popitem(last=False)
-            self._size += log.size
+            self._size += known.size - (replaced.size if replaced else 0)
             while self._size > self._max and self._logs:
                 self._size -= self._logs.popitem(last=False)[1].size
 

@@ -23,7 +23,11 @@ from agentstate_documents.checkpoints.heads import (
 from agentstate_documents.checkpoints.known import HERE, Channel, Known
 from agentstate_documents.checkpoints.read import open_reader
 from agentstate_documents.checkpoints.reader import checkpoint_prefix
-from agentstate_documents.checkpoints.reference import read_checkpoint_id, read_reference
+from agentstate_documents.checkpoints.reference import (
+    Reference,
+    read_checkpoint_id,
+    read_reference,
+)
 from agentstate_documents.checkpoints.values import serialise
 from agentstate_documents.errors import DocumentConflict
 from agentstate_documents.lists import apply_script, plan_script
@@ -35,7 +39,6 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
 
     from agentstate_documents.checkpoints.context import Context
-    from agentstate_documents.checkpoints.reference import Reference
     from agentstate_documents.checkpoints.values import Value
     from agentstate_documents.steps import Procedure
 
@@ -63,7 +66,7 @@ def put(
     id changes nothing, so a put may be repeated; a different one replaces it.
     """
     parent, checkpoint_id = check(config, checkpoint)
-    target = replace(parent, checkpoint=checkpoint_id)
+    target = Reference(parent.thread, parent.namespace, checkpoint_id)
     described = get_serializable_checkpoint_metadata(config, metadata)
     head = _bare_head(context, parent, checkpoint, described)
     channels = _fill(context, parent, head, checkpoint["channel_values"])
@@ -171,7 +174,7 @@ def _tell(head: Head, name: str, value: Value, old: Channel) -> Channel | None:
     head.scripts[name] = (script, [value.frames[i] for i in inserted])
     # The old fingerprints again, so that neighbours in memory share them.
     prints = apply_script(script, old.prints, [value.prints[i] for i in inserted])
-    return replace(old, prints=tuple(prints))
+    return Channel(tuple(prints), True, old.base, old.lives_until)
 
 
 def _item(context: Context, target: Reference, packed: bytes) -> chunks.Item:
@@ -217,10 +220,11 @@ def _note(
     end = memory.append(partition, target.namespace, written, 1)
     lives_until = expires_at or math.inf
     noted = {
-        name: replace(
-            channel,
-            base=end if channel.base is HERE else channel.base,
-            lives_until=min(channel.lives_until, lives_until),
+        name: Channel(
+            channel.prints,
+            channel.is_list,
+            end if channel.base is HERE else channel.base,
+            min(channel.lives_until, lives_until),
         )
         for name, channel in known.channels.items()
     }

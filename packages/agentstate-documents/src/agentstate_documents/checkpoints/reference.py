@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agentstate_documents import keys
@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A thread, a namespace in it, and a checkpoint there, or None for the latest."""
+    """A thread, a namespace in it, and a checkpoint there, or None for the latest.
+
+    `partition` is that of the thread.
+    """
 
     thread: str
     namespace: str
     checkpoint: str | None = None
+    partition: str = field(init=False)
 
-    @property
-    def partition(self) -> str:
-        """The partition of the thread."""
-        return keys.encode_partition(self.thread)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partition", keys.encode_partition(self.thread))
 
     def config(self, checkpoint: str | None = None) -> RunnableConfig:
         """As LangGraph writes it, for this or another checkpoint."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,16 +21,12 @@ _KEY = os.urandom(16)
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A channel's value, serialised: one frame, or one per element."""
+    """A channel's value, serialised: one frame, or one per element; `size` in bytes."""
 
     is_list: bool
     frames: list[Typed]
     prints: tuple[bytes, ...]
-
-    @property
-    def size(self) -> int:
-        """In serialised bytes."""
-        return sum(len(data) for _, data in self.frames)
+    size: int
 
 
 def serialise(serde: SerializerProtocol, value: Any) -> Value:
@@ -37,9 +34,18 @@ def serialise(serde: SerializerProtocol, value: Any) -> Value:
     # A frame per number would cost more than a script could ever save.
     is_list = type(value) is list and not all(isinstance(e, _NUMBERS) for e in value)
     frames = [serde.dumps_typed(element) for element in (value if is_list else [value])]
-    return Value(is_list, frames, tuple(map(_fingerprint, frames)))
+    size = sum([len(data) for _, data in frames])
+    return Value(is_list, frames, tuple(map(_fingerprint, frames)), size)
 
 
 def _fingerprint(frame: Typed) -> bytes:
     kind, data = frame
-    return hashlib.blake2b(data, digest_size=12, key=_KEY, person=kind.encode()[:16]).digest()
+    fingerprint = _hash_of_kind(kind).copy()
+    fingerprint.update(data)
+    return fingerprint.digest()
+
+
+@lru_cache(64)
+def _hash_of_kind(kind: str) -> hashlib.blake2b:
+    """A hash that has taken in the key: to copy it takes less than to begin anew."""
+    return hashlib.blake2b(digest_size=12, key=_KEY, person=kind.encode()[:16])
