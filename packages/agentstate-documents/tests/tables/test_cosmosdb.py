@@ -539,6 +539,15 @@ class TestClients:
             asyncio.run(table.put(partition, writes(Document(name, b""))))
         assert len(asyncio.run(read_all(table, partition))) == 2
 
+    async def test_requests_that_begin_together_fail_alike(self) -> None:
+        """Where no client can be opened, each of the requests that wait for it says why."""
+        table = AioCosmosDBTable("d", "c", endpoint="http://127.0.0.1:9/", key=KEY)
+        for _ in range(2):
+            asked = [table.get("p", ["s"]) for _ in range(3)]
+            errors = await asyncio.gather(*asked, return_exceptions=True)
+            assert {type(error) for error in errors} == {TableUnavailable}
+        await table.close()
+
     def test_the_sdk_is_imported_by_the_first_request(self) -> None:
         """Making tables imports nothing of Azure."""
         code = (

@@ -312,7 +312,7 @@ def test_arguments_reach_the_client(name: str, aws_environment: pytest.MonkeyPat
 async def test_arguments_reach_the_awaiting_client(name: str) -> None:
     """Region and endpoint are those given."""
     table = AioDynamoDBTable(name, region_name="eu-west-3", endpoint_url="http://127.0.0.1:9")
-    opened = await table._client._client()
+    opened = await table._client._clients.get()
     assert opened.meta.region_name == "eu-west-3"
     assert opened.meta.endpoint_url == "http://127.0.0.1:9"
     await table.close()
@@ -417,7 +417,7 @@ def test_one_loop_after_another(name: str, dynamodb_endpoint: str) -> None:
     for n in range(3):
         asyncio.run(table.put("p", [Write(Document(f"k{n}", b""))]))
     assert len(asyncio.run(table.query("p")).documents) == 3
-    assert len(table._client._connections) == 1
+    assert len(table._client._clients) == 1
     gc.collect()  # a connection left open would be reported here
 
 
@@ -427,7 +427,7 @@ async def test_two_loops_at_once(name: str, dynamodb_endpoint: str) -> None:
     await table.put("p", ONE)
     await asyncio.to_thread(asyncio.run, table.put("q", ONE))
     assert sorted(await table.partitions()) == ["p", "q"]
-    assert len(table._client._connections) == 2
+    assert len(table._client._clients) == 2
     await table.close()
 
 
@@ -437,7 +437,7 @@ async def test_tasks_of_a_loop_share_a_client(name: str, dynamodb_endpoint: str)
     await table.setup()
     await table.close()
     await asyncio.gather(*(table.put(f"p{n}", ONE) for n in range(20)))
-    assert len(table._client._connections) == 1
+    assert len(table._client._clients) == 1
     assert len(await table.partitions()) == 20
     await table.close()
 

@@ -150,9 +150,9 @@ class _Memo:
         return weights
 
     def _learn(self, text: str, encode: _Encode) -> int:
-        weight = self._young.get(text)  # it may stand twice in one list
-        if weight is None:
-            weight = self._old.get(text)
+        if text in self._young:  # it may stand twice in one list
+            return self._young[text]
+        weight = self._old.get(text)
         if weight is None:
             weight = len(encode(text)) << 2
         if len(text) > self._half:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentstate_documents.errors import TableUnavailable
 from agentstate_documents.tables.cosmosdb_requests import Call, Found, Rows
+from agentstate_documents.tables.per_loop import PerLoop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -141,14 +142,11 @@ class AwaitingClient:
         self._account = account
         self._names = database, container
         self._given = targets(given, database, container) if given else None
-        self._connections: dict[asyncio.AbstractEventLoop, _Connection] = {}
+        self._targets = PerLoop(self._opened)
 
     async def close(self) -> None:
         """Nothing opened here for this loop is open; the next request opens again."""
-        connection = self._connections.get(asyncio.get_running_loop())
-        if connection is not None:
-            async with connection.lock:
-                await connection.holder.aclose()
+        await self._targets.close()
 
     async def carry_out(self, step: Step) -> Any:
         """What came of one step of a procedure."""
@@ -170,36 +168,16 @@ class AwaitingClient:
         return found
 
     async def _connect(self) -> Targets:
-        if self._given is not None:
-            return self._given
-        loop = asyncio.get_running_loop()
-        connection = self._connections.get(loop)
-        if connection is None:
-            connection = self._connections[loop] = _Connection(self._hold())
-        async with connection.lock:
-            if connection.targets is None:
-                connection.targets = await anext(connection.holder)
-            return connection.targets
+        return self._given or await self._targets.get()
 
-    async def _hold(self) -> AsyncGenerator[Targets, None]:
-        """A client that is open until this generator is closed, which the end of a loop does."""
-        async with contextlib.AsyncExitStack() as opened:
-            opened.callback(self._connections.pop, asyncio.get_running_loop())
-            # In a thread, since it imports the SDK and reads certificates.
-            client = await asyncio.to_thread(self._account.client, "azure.cosmos.aio")
-            # What fails to enter has opened connections all the same.
-            opened.push_async_callback(client.close)
+    async def _opened(self) -> AsyncGenerator[Targets, None]:
+        # In a thread, since it imports the SDK and reads certificates.
+        client = await asyncio.to_thread(self._account.client, "azure.cosmos.aio")
+        try:  # what fails to enter has opened connections all the same
             await client.__aenter__()
             yield targets(client, *self._names)
-
-
-@dataclass(slots=True)
-class _Connection:
-    """What is open in one event loop: `holder` keeps the client of `targets` open."""
-
-    holder: AsyncGenerator[Targets, None]
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    targets: Targets | None = None
+        finally:
+            await client.close()
 
 
 def _default_credential() -> Any:

@@ -12,6 +12,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from agentstate_documents.tables.per_loop import PerLoop
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
@@ -76,65 +78,29 @@ class AwaitingClient:
 
     def __init__(self, client: Any, **place: str | None) -> None:
         self._given, self._place = client, place
-        self._connections: dict[asyncio.AbstractEventLoop, _Connection] = {}
+        self._clients: PerLoop[Any] = PerLoop(self._opened)
 
     async def close(self) -> None:
         """Nothing opened here for this loop is open; the next request opens again."""
-        connection = self._connections.get(asyncio.get_running_loop())
-        if connection is not None:
-            async with connection.lock:
-                if connection.client is not None:
-                    await connection.holder.aclose()
+        await self._clients.close()
 
     async def carry_out(self, step: Call | float) -> Any:
         """What came of one step of a procedure."""
         if isinstance(step, float):
             return await asyncio.sleep(step)
         try:
-            return await getattr(await self._client(), step.method)(**step.arguments)
+            client = self._given or await self._clients.get()
+            return await getattr(client, step.method)(**step.arguments)
         except Exception as error:
             return error
 
-    async def _client(self) -> Any:
-        if self._given is not None:
-            return self._given
-        connection = self._connection(asyncio.get_running_loop())
-        async with connection.lock:
-            if connection.client is None:
-                connection.holder = self._hold(connection)
-                await connection.holder.__anext__()
-            return connection.client
-
-    def _connection(self, loop: asyncio.AbstractEventLoop) -> _Connection:
-        if loop not in self._connections:
-            for other in list(self._connections):
-                if other.is_closed():
-                    self._connections.pop(other, None)
-            self._connections[loop] = _Connection()
-        return self._connections[loop]
-
-    async def _hold(self, connection: _Connection) -> AsyncGenerator[None, None]:
-        """The connection is open until this generator is closed, which the end of a loop does."""
+    async def _opened(self) -> AsyncGenerator[Any, None]:
         session = await asyncio.to_thread(_session)
         from aiobotocore.config import AioConfig  # by now imported
 
         config = AioConfig(**_CONFIG)
         async with session.create_client("dynamodb", config=config, **self._place) as client:
-            connection.client = client
-            try:
-                yield
-            finally:
-                connection.client = None
-
-
-class _Connection:
-    """What is open in one event loop: `holder` keeps `client` open."""
-
-    holder: AsyncGenerator[None, None]
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.client: Any = None
+            yield client
 
 
 def _session() -> Any:

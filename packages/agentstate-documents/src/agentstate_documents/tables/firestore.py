@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentstate_documents.tables.firestore_requests import Requests, limits_of
+from agentstate_documents.tables.per_loop import PerLoop
 from agentstate_documents.tables.procedures import AwaitingRequests, BlockingRequests
 from agentstate_documents.tables.threaded import Threaded
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from agentstate_documents.port import AsyncDocumentTable, DocumentTable
     from agentstate_documents.tables.firestore_requests import Step
 
@@ -119,7 +122,7 @@ class AsyncFirestoreTable(AwaitingRequests):
         super().__init__(limits, Requests(collection, limits, create), self._step)
         self._place = {"project": project_id, "database": database}
         self._given = client
-        self._opened: dict[asyncio.AbstractEventLoop, Any] = {}
+        self._clients: PerLoop[Any] = PerLoop(self._opened)
 
     async def setup(self) -> None:
         """The database answers; bodies and expiries are not indexed, and what expires goes."""
@@ -128,29 +131,23 @@ class AsyncFirestoreTable(AwaitingRequests):
 
     async def close(self) -> None:
         """The client of this loop is closed if the table opened it."""
-        client = self._opened.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await _transport(client).close()
+        await self._clients.close()
 
     async def _step(self, step: Step | float) -> Any:
         if isinstance(step, float):
             return await asyncio.sleep(step)
-        client = await self._client()
+        client = self._given or await self._clients.get()
         answer = step(client, **_once("AsyncRetry"))
         if hasattr(answer, "__aiter__"):
             return [part async for part in answer]
         return await answer
 
-    async def _client(self) -> Any:
-        if self._given is not None:
-            return self._given
-        loop = asyncio.get_running_loop()
-        if loop not in self._opened:
-            for ended in [other for other in self._opened.copy() if other.is_closed()]:
-                self._opened.pop(ended, None)
-            made = await asyncio.to_thread(_new_client, "AsyncClient", self._place)
-            self._opened.setdefault(loop, made)  # another task may have been first
-        return self._opened[loop]
+    async def _opened(self) -> AsyncGenerator[Any, None]:
+        client = await asyncio.to_thread(_new_client, "AsyncClient", self._place)
+        try:
+            yield client
+        finally:
+            await _transport(client).close()
 
 
 def _new_client(kind: str, place: dict[str, str | None]) -> Any:
