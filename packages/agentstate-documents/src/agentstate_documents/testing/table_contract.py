@@ -26,9 +26,9 @@ from agentstate_documents.model import MAX_KEY_LENGTH, Document, Write
 from agentstate_documents.tables.threaded import Threaded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
-    from agentstate_documents.model import Limits, Page
+    from agentstate_documents.model import Limits
     from agentstate_documents.port import AsyncDocumentTable, DocumentTable
 
 # In the order every table must sort them: by ASCII byte.
@@ -76,15 +76,25 @@ def writes(*documents: Document, if_absent: bool = False) -> list[Write]:
     return [Write(document, if_absent=if_absent) for document in documents]
 
 
+async def pages_of(
+    table: AsyncDocumentTable, partition: str, **query: Any
+) -> AsyncIterator[list[Document]]:
+    """The documents of each page of a range; every cursor leads to another."""
+    cursor: str | None = None
+    followed: set[str | None] = set()
+    while cursor not in followed:
+        followed.add(cursor)
+        page = await table.query(partition, cursor=cursor, **query)
+        yield list(page.documents)
+        cursor = page.cursor
+        if cursor is None:
+            return
+    pytest.fail(f"the cursor {cursor!r} leads back to itself")
+
+
 async def read_all(table: AsyncDocumentTable, partition: str, **query: Any) -> list[Document]:
     """The whole range, page by page."""
-    found: list[Document] = []
-    page = await table.query(partition, **query)
-    while True:
-        found += page.documents
-        if page.cursor is None:
-            return found
-        page = await table.query(partition, cursor=page.cursor, **query)
+    return [d async for page in pages_of(table, partition, **query) for d in page]
 
 
 async def fill(table: AsyncDocumentTable, partition: str, sorts: Sequence[str]) -> None:
@@ -317,16 +327,10 @@ class TableContract:
         sorts = [f"k{n}" for n in range(7)]
         await fill(face, partition, ["j", *sorts, "l"])
         seen: list[str] = []
-        cursor = None
-        while True:
-            page: Page = await face.query(
-                partition, low="k", high="l", descending=descending, limit=limit, cursor=cursor
-            )
-            assert len(page.documents) <= limit
-            seen += [d.sort for d in page.documents]
-            cursor = page.cursor
-            if cursor is None:
-                break
+        page_options = {"descending": descending, "limit": limit}
+        async for page in pages_of(face, partition, low="k", high="l", **page_options):
+            assert len(page) <= limit
+            seen += [d.sort for d in page]
         assert seen == (sorts[::-1] if descending else sorts)
 
     async def test_a_limit_is_met_where_documents_are(self, face: Any, partition: str) -> None:
@@ -353,14 +357,10 @@ class TableContract:
         sorts = [f"k{n:02}" for n in range(9)]
         await fill(face, partition, sorts)
         seen: list[str] = []
-        page = await face.query(partition, limit=2)
-        while True:
-            shown = [d.sort for d in page.documents]
+        async for page in pages_of(face, partition, limit=2):
+            shown = [d.sort for d in page]
             seen += shown
             await face.delete(partition, shown)
-            if page.cursor is None:
-                break
-            page = await face.query(partition, limit=2, cursor=page.cursor)
         assert seen == sorts
 
     async def test_a_large_range_is_paged(self, face: Any, partition: str) -> None:
@@ -431,7 +431,8 @@ class TableContract:
         await face.put(partition, writes(Document("k", b"0")))
 
         async def add() -> None:
-            while True:
+            # In every round somebody's put succeeds.
+            for _ in range(6):
                 [read] = await face.get(partition, ["k"])
                 try:
                     body = b"%d" % (int(read.body) + 1)
@@ -439,6 +440,7 @@ class TableContract:
                 except DocumentConflict:
                     continue
                 return
+            pytest.fail("a put whose condition held was refused")
 
         await asyncio.gather(*(add() for _ in range(6)))
         [got] = await face.get(partition, ["k"])
