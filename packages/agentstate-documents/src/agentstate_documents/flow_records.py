@@ -131,14 +131,7 @@ def _delete(partition: str, name: str) -> Procedure[None]:
 
 def _below(partition: str, name: str) -> Procedure[dict[str, Document]]:
     """The document of this name and all whose names go on from it."""
-    documents: dict[str, Document] = {}
-    cursor = None
-    while True:
-        page = yield from steps.page(partition, low=name, high=name + keys.AFTER_END, cursor=cursor)
-        documents.update((document.sort, document) for document in page.documents)
-        cursor = page.cursor
-        if cursor is None:
-            return documents
+    return steps.documents(partition, low=name, high=name + keys.AFTER_END)
 
 
 def _prefix(sort: str) -> str:

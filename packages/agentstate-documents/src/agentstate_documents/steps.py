@@ -130,6 +130,18 @@ def page(
     return reply
 
 
+def documents(partition: str, *, low: str, high: str) -> Procedure[dict[str, Document]]:
+    """Every document of a range, by its sort, in as many requests as it takes."""
+    found: dict[str, Document] = {}
+    cursor = None
+    while True:
+        one = yield from page(partition, low=low, high=high, cursor=cursor)
+        found.update((document.sort, document) for document in one.documents)
+        cursor = one.cursor
+        if cursor is None:
+            return found
+
+
 def delete(partition: str, sorts: Sequence[str]) -> Procedure[None]:
     """The documents are gone; no request for none."""
     if sorts:

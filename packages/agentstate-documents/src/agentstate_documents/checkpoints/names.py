@@ -9,7 +9,6 @@ from agentstate_documents.model import AFTER_LAST_SORT
 
 if TYPE_CHECKING:
     from agentstate_documents.checkpoints.context import Context
-    from agentstate_documents.model import Document
     from agentstate_documents.steps import Procedure
 
 # Behind every namespace: no escape begins with these two characters.
@@ -29,14 +28,7 @@ def read_name(context: Context, partition: str) -> Procedure[str | None]:
     """The thread a partition holds; None where its name is gone."""
     if not keys.is_digest(partition):
         return keys.decode(partition)
-    documents: dict[str, Document] = {}
-    cursor = None
-    while True:
-        page = yield from steps.page(partition, low=NAME, high=AFTER_LAST_SORT, cursor=cursor)
-        documents.update((document.sort, document) for document in page.documents)
-        cursor = page.cursor
-        if cursor is None:
-            break
+    documents = yield from steps.documents(partition, low=NAME, high=AFTER_LAST_SORT)
     stored = chunks.join(documents[NAME].body, _PARTS, documents) if NAME in documents else None
     if stored is None:
         return None

@@ -174,11 +174,4 @@ def _add(
 
 def _read(partition: str, sort: str) -> Procedure[dict[str, Document]]:
     """The document and its parts, which sort right behind it."""
-    documents: dict[str, Document] = {}
-    cursor = None
-    while True:
-        page = yield from steps.page(partition, low=sort, high=sort + keys.AFTER_END, cursor=cursor)
-        documents.update((document.sort, document) for document in page.documents)
-        cursor = page.cursor
-        if cursor is None:
-            return documents
+    return steps.documents(partition, low=sort, high=sort + keys.AFTER_END)
