@@ -6,6 +6,7 @@ import os
 import tempfile
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # CrewAI reads these when it is imported: it would report home, and keep files in the home
 # directory of whoever runs the tests.
@@ -15,6 +16,16 @@ os.environ |= {
     "CREWAI_TRACING_ENABLED": "false",
     "OTEL_SDK_DISABLED": "true",
 }
+
+# `HYPOTHESIS_PROFILE=nightly pytest ...` is the long run. No example has to end in time.
+settings.register_profile("default", max_examples=200, deadline=None)
+settings.register_profile(
+    "nightly",
+    max_examples=100_000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 pytest.register_assert_rewrite("agentstate_documents.testing")
 

@@ -26,6 +26,8 @@ def mariadb() -> Iterator[str]:
         folder = Path(name)
         port = free_port()
         options = ["--no-defaults", f"--datadir={folder / 'data'}", f"--user={_user()}"]
+        # A server that starts removes temporary tables, also those of others in the same folder.
+        options.append(f"--tmpdir={folder}")
         method = "--auth-root-authentication-method=normal"
         run(["mariadb-install-db", *options, method])
         command = [mariadbd() or "mariadbd", *options, "--bind-address=127.0.0.1"]

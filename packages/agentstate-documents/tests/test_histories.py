@@ -250,7 +250,6 @@ def knobs(monkeypatch):
 )
 @settings(
     max_examples=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_histories_read_as_on_langgraphs_saver(knobs, history, limit, page, slack, first):

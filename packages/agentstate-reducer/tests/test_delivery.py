@@ -388,7 +388,7 @@ def test_eight_threads_deliver_each_message_once() -> None:
     assert Counter(i for batch in hook.ids for i in batch) == dict.fromkeys(range(38), 1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(failures=st.lists(st.lists(st.booleans(), max_size=30), min_size=3, max_size=3))
 def test_any_pattern_of_failures_loses_nothing_and_repeats_nothing(
     failures: list[list[bool]],

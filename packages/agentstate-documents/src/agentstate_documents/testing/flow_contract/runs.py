@@ -6,11 +6,10 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crewai.flow import (
-    ConversationConfig,
-    ConversationMessage,
-    ConversationState,
-)
+from crewai import flow as crewai_flow
+
+# Where CrewAI 1.15.0 has them; newer versions keep the name.
+from crewai.experimental import ConversationConfig, ConversationMessage, ConversationState
 from crewai.flow.flow import Flow, listen, router, start
 from crewai.flow.persistence import persist
 from pydantic import BaseModel, Field
@@ -226,6 +225,10 @@ class RunContract:
             flow.kickoff()
         assert connect().load_state(flow.state["id"])["n"] == 1
 
+    @pytest.mark.skipif(
+        not hasattr(crewai_flow, "ConversationConfig"),
+        reason="CrewAI saves the last answer of a conversation since 1.15.18",
+    )
     def test_a_conversation_of_two_hundred_turns(self, connect: Connect) -> None:
         """Over four processes it stays bounded, is handed over once, with one summary."""
         deliveries, flow_id = Deliveries(), new_id()
@@ -240,7 +243,7 @@ class RunContract:
             )
 
             @persist(persistence)
-            @ConversationConfig(trace_scope="turn")
+            @ConversationConfig(defer_trace_finalization=False)
             class Chat(Quick, Flow[ConversationState]):
                 def route_turn(self, context: Any) -> str:
                     return "help"
