@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-import agentstate_reducer._background as module
+import agentstate_reducer._pool as module
 from agentstate_reducer import Background, MessageReducer, ReducerConfig
 
 user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
@@ -356,6 +356,7 @@ def test_a_pool_made_new_in_a_child_takes_work() -> None:
     """What a fork calls in the child leaves every pool empty and usable."""
     seen: list[Any] = []
     background = Background(lambda pruned, namespace: seen.extend(pruned))
+    module._hold_all()
     module._forget_all()
     assert background.flush(0)
     background([1], None)
@@ -369,9 +370,10 @@ def test_a_hook_that_blocks_for_ever_does_not_hold_the_process_for_ever(closed: 
     script = """
         import logging, sys, threading
         logging.basicConfig(format="%(message)s")
-        import agentstate_reducer._background as module
+        import agentstate_reducer._pool as module
+        from agentstate_reducer import Background
         module.EXIT_SECONDS = 0.05
-        background = module.Background(lambda pruned, namespace: threading.Event().wait())
+        background = Background(lambda pruned, namespace: threading.Event().wait())
         background([1], None); background([2], None)
         if sys.argv[1] == "True":
             assert not background.close(0.05)
