@@ -51,7 +51,7 @@ class Pool:
         """The batch is queued; raises `RefusedError` when the queue does not take it."""
         with self.lock:
             self.queue.put(packed)
-            self._given_up = False
+            self._given_up = self._closed = False
         self.wake()
 
     def flush(self, timeout: float | None) -> bool:
@@ -112,7 +112,7 @@ class Pool:
         batch = None
         with self.lock:
             try:
-                batch = self.queue.take()
+                batch = None if self._closed else self.queue.take()
             finally:
                 if batch is None:
                     self._threads -= 1
