@@ -77,6 +77,7 @@ class Recorder:
     def hold(self, background: Background, namespace: Any = "held") -> None:
         """A batch is running from here on, until the gate is open."""
         self.gate.clear()
+        self.entered = threading.Semaphore(0)
         assert background(["held"], namespace)
         assert self.entered.acquire(timeout=20)
 
