@@ -10,6 +10,8 @@ import os
 import pickle
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -375,6 +377,24 @@ def test_a_lease_is_renewed_while_the_hook_runs(spooled: Any, path: Path) -> Non
     assert [batch for _, batch in hook.taken] == [["held"], ["next"]]
 
 
+def test_a_lease_of_a_process_that_is_gone_ends(spooled: Any, path: Path) -> None:
+    """However long it would last."""
+    hook = Recorder()
+    background = spooled(hook, workers=1)
+    hook.hold(background, "ada")
+    assert background([1], "bob")
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    sql(
+        path,
+        f"UPDATE lanes SET free_at = free_at + 200, lease = x'00', pid = {gone.pid},"  # noqa: S608
+        " host = (SELECT host FROM lanes WHERE host IS NOT NULL) WHERE namespace LIKE '%bob%'",
+    )
+    hook.gate.set()
+    assert background.flush(20)
+    assert hook.taken == [("ada", ["held"]), ("bob", [1])]
+
+
 def test_a_lease_of_another_machine_ends_by_time(spooled: Any, path: Path) -> None:
     """Whether a process is alive is known on one machine; elsewhere nobody says so any more."""
     hook = Recorder()
@@ -430,8 +450,8 @@ def test_a_clock_that_was_set_back_makes_nothing_wait(spooled: Any, path: Path) 
 def test_what_was_done_and_cannot_be_removed_comes_again(
     spooled: Any, path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under its keys, and after what the log says about the file."""
-    monkeypatch.setattr(_spool, "LEASE_SECONDS", 0.2)
+    """Under its keys, when the lease is over; the worker gives way until the file can be used."""
+    monkeypatch.setattr(_spool, "LOOK_SECONDS", 100)
     hook = Recorder()
     background = spooled(hook)
     hook.hold(background)
@@ -439,7 +459,9 @@ def test_what_was_done_and_cannot_be_removed_comes_again(
         db.execute("BEGIN IMMEDIATE")
         hook.gate.set()
         until(lambda: "the batch was done and comes again; cannot use" in caplog.text)
+        until(lambda: "Background Recorder cannot use" in caplog.text)
         db.execute("ROLLBACK")
+    sql(path, "UPDATE lanes SET free_at = 1")
     assert background.flush(20)
     assert hook.taken == [("held", ["held"])] * 2
 
@@ -494,6 +516,21 @@ def test_flush_and_close_say_when_time_ran_out(spooled: Any) -> None:
     hook.hold(background)
     assert not background.flush(0.01)
     assert not background.close(0.01)
+    hook.gate.set()
+    assert background.flush(20)
+
+
+def test_the_end_of_the_process_does_not_wait_for_ever(
+    spooled: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the interpreter calls last gives up on a stuck hook; its batch stays in the file."""
+    monkeypatch.setattr(_pool, "EXIT_SECONDS", 0.01)
+    hook = Recorder()
+    background = spooled(hook)
+    hook.hold(background)
+    assert background([2], "held")
+    _pool._drain_all()
+    assert "the process ends with 2 batches undone" in caplog.text
     hook.gate.set()
     assert background.flush(20)
 

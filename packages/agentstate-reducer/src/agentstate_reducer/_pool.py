@@ -7,7 +7,6 @@ import inspect
 import logging
 import os
 import threading
-import time
 import weakref
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any
@@ -45,13 +44,15 @@ class Pool:
         self.lock = threading.Condition()
         self.queue = self._new_queue()
         self._threads = self._done = 0
-        self._kept = self._given_up = self._closed = False
+        self._kept = self._given_up = False
+        self._closed = threading.Event()
 
     def put(self, packed: Any) -> None:
         """The batch is queued; raises `RefusedError` when the queue does not take it."""
         with self.lock:
             self.queue.put(packed)
-            self._given_up = self._closed = False
+            self._given_up = False
+            self._closed.clear()
         self.wake()
 
     def flush(self, timeout: float | None) -> bool:
@@ -65,15 +66,17 @@ class Pool:
         """`flush`; nothing is open afterwards, or the end of the process does not wait."""
         done = self.flush(timeout)
         with self.lock:
-            self._given_up, self._closed = not done, done
+            self._given_up = not done
             if done:
+                self._closed.set()
                 self.queue.close()
         return done
 
     def wake(self, *, keeper: bool = False) -> float | None:
         """What is ready has a thread; returns in how many seconds to look again, if at all."""
         with self.lock:
-            self._closed = self._closed and keeper
+            if not keeper:
+                self._closed.clear()
             ready, pause, trouble = self._tend()
             hires = ready and self._threads < self._limit
             self._threads += hires
@@ -89,7 +92,7 @@ class Pool:
         return pause
 
     def _tend(self) -> tuple[bool, float | None, RefusedError | None]:
-        if self._closed:
+        if self._closed.is_set():
             return False, None, None
         try:
             return (*self.queue.tend(), None)
@@ -99,7 +102,7 @@ class Pool:
     def _keep(self) -> None:
         """What comes due is done, for as long as the queue needs to be looked at."""
         while (pause := self.wake(keeper=True)) is not None:
-            time.sleep(pause)
+            self._closed.wait(pause)
 
     def _work(self) -> None:
         try:
@@ -112,7 +115,7 @@ class Pool:
         batch = None
         with self.lock:
             try:
-                batch = None if self._closed else self.queue.take()
+                batch = None if self._closed.is_set() else self.queue.take()
             finally:
                 if batch is None:
                     self._threads -= 1
