@@ -653,11 +653,16 @@ def test_a_fork_finds_no_connection_and_breaks_none(spooled: Any, path: Path) ->
     hook = Recorder()
     background = spooled(hook)
     hook.hold(background)
+    connection = background._pool.queue._db
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        os._exit(0 if background._pool.queue._db is None else 1)
+        try:
+            connection.execute("SELECT 1")
+        except sqlite3.ProgrammingError:  # closed
+            os._exit(0)
+        os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     assert background(["next"], "held")
     hook.gate.set()

@@ -36,13 +36,27 @@ class Background:
     `fn` that needs one (an executor, a connection opened by asyncio) wants a `flush()` before;
     a runtime that freezes the process after the response (AWS Lambda) wants `close()` at the end
     of its handler. A forked child starts with an empty queue: the parent runs what was queued.
-    Copies and pickles start empty too.
+    Copies share `fn` and start empty too.
 
         >>> seen = []
         >>> hook = Background(lambda pruned, namespace: seen.extend(pruned))
         >>> _ = hook(["hello"], ("memories", "ada"))
         >>> hook.flush(), seen
         (True, ['hello'])
+
+    With `spool`, the path of a file, batches are durable. Each is committed to the file, or
+    refused, before `reduce()` returns, and removed when `fn` has returned: a process that is
+    killed loses nothing, and may repeat a batch under the same keys. A batch that failed is tried
+    again, after 1 s, 2 s, 4 s and so on up to 5 minutes, before what follows in its namespace;
+    after `max_attempts` it moves to the table `dead_letters`. What an earlier process left is
+    taken up as soon as a `Background` is made over the file. Processes and copies may share it: a
+    lease of 10 s, renewed while `fn` runs, keeps a namespace to one of them, and ends with its
+    process. `fn` does not see the caller's context variables. `max_pending` bounds what is held
+    in memory, and drops nothing.
+
+    The file belongs to one hook, by module and qualified name; another one is a `ValueError`. It
+    is an SQLite database in WAL mode, so on a local disk, and holds pickles: who can write to it
+    can run code in this process. It is created for its user alone, and has to stay so.
     """
 
     def __init__(

@@ -37,7 +37,8 @@ class Pool:
         self.fn = fn
         self._limit, self._new_queue = limit, new_queue
         self.forget()
-        pools.add(self)
+        with _forking:
+            pools.add(self)
 
     def forget(self) -> None:
         """It is as new."""

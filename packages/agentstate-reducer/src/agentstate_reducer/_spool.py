@@ -32,7 +32,14 @@ LOOK_SECONDS = LEASE_SECONDS / 10
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 300.0
 """How long a batch that failed waits; each time twice as long, up to the last."""
 
-_spools: weakref.WeakSet[Spool] = weakref.WeakSet()
+_owners: weakref.WeakValueDictionary[str, _Owner] = weakref.WeakValueDictionary()
+
+
+class _Owner:
+    """The hook of a file in this process: two of one name are told apart where they meet."""
+
+    def __init__(self, fn: RememberFn) -> None:
+        self.fn = fn
 
 
 class SpooledBatch(NamedTuple):
@@ -59,17 +66,16 @@ class Spool:
     """The queue in a file. What it cannot do now is a `RefusedError`, which says why."""
 
     def __init__(self, path: str, fn: RememberFn, max_attempts: int) -> None:
-        self.path, self.fn, self._max_attempts = path, fn, max_attempts
+        self._path, self._max_attempts = path, max_attempts
         self._db: sqlite3.Connection | None = None
         self._leases: dict[bytes, str] = {}  # of the batches that are out, and their namespaces
         self._host = host()
-        for other in list(_spools):
-            if other.path == path and other.fn != fn:
-                raise RefusedError(
-                    f"the spool {path} is in use for another hook, {full_name_of(other.fn)}:"
-                    " every hook needs a file of its own"
-                )
-        _spools.add(self)
+        self._owner = _owners.setdefault(path, _Owner(fn))
+        if self._owner.fn != fn:
+            raise RefusedError(
+                f"the spool {path} is in use for another hook, {full_name_of(self._owner.fn)}:"
+                " every hook needs a file of its own"
+            )
 
     def pack(self, pruned: Pruned, namespace: Any) -> tuple[str, bytes]:
         """The namespace as text, the same in every process, and everything as bytes."""
@@ -89,8 +95,9 @@ class Spool:
 
     def take(self) -> SpooledBatch | None:
         """The first batch of the namespace that waited longest, which is leased."""
-        now, lease = time.time(), os.urandom(16)
+        lease = os.urandom(16)
         with self._writing() as db:
+            now = time.time()
             self._renew(db, now)  # a computer that slept finds them expired
             found = db.execute(
                 "SELECT id, namespace, payload, attempts FROM batches WHERE namespace ="
@@ -111,8 +118,9 @@ class Spool:
     def settle(self, batch: SpooledBatch, reason: str | None) -> str:
         """It is removed, or tried again later, or a dead letter; and the lease ends."""
         self._leases.pop(batch.lease, None)
-        now, retry = time.time(), self._retry_seconds(batch, reason)
+        retry = self._retry_seconds(batch, reason)
         with self._writing() as db:
+            now = time.time()
             mine = db.execute(
                 "UPDATE lanes SET free_at = ?, lease = NULL, host = NULL, pid = NULL"
                 " WHERE namespace = ? AND lease = ?",
@@ -136,8 +144,8 @@ class Spool:
 
     def tend(self) -> tuple[bool, float | None]:
         """Leases are renewed, and those of processes that are gone have ended."""
-        now = time.time()
         with self._writing() as db:
+            now = time.time()
             self._renew(db, now)
             # Nothing is that far away, unless the clock was set back.
             db.execute(
@@ -212,12 +220,12 @@ class Spool:
     def _using(self) -> Iterator[sqlite3.Connection]:
         try:
             if self._db is None:
-                self._db = open_file(self.path, full_name_of(self.fn))
+                self._db = open_file(self._path, full_name_of(self._owner.fn))
             yield self._db
         except BaseException as error:
             self.close()
             if isinstance(error, (sqlite3.Error, OSError)):
-                raise RefusedError(f"cannot use {self.path}: {error}") from error
+                raise RefusedError(f"cannot use {self._path}: {error}") from error
             raise
 
 
