@@ -235,6 +235,30 @@ def test_close_waits_and_leaves_the_object_usable() -> None:
     assert [batch for _, batch in gate.taken] == [[1], [2]]
 
 
+def test_close_leaves_nothing_behind_that_is_handed_over_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A batch that another thread brings at the last moment is run as well."""
+    seen: list[int] = []
+    started: list[threading.Thread] = []
+    background = Background(lambda pruned, namespace: seen.extend(pruned))
+    flush = module.Pool.flush
+
+    def flush_and_bring(pool: Any, timeout: float | None) -> bool:
+        done = flush(pool, timeout)
+        background([1], None)
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", lambda thread: started.append(thread))
+        patch.setattr(module.Pool, "flush", flush_and_bring)
+        assert background.close()
+    (worker,) = started
+    worker.start()
+    worker.join(10)
+    assert seen == [1]
+
+
 def test_unhashable_namespaces_have_lanes_too() -> None:
     """A list from JSON is a namespace like any other."""
     gate = Gate()

@@ -68,7 +68,7 @@ class Pool:
         done = self.flush(timeout)
         with self.lock:
             self._given_up = not done
-            if done:
+            if not self.queue.holds(self.queue.last()):  # nothing was put meanwhile
                 self._closed.set()
                 self.queue.close()
         return done
