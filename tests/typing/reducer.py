@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import assert_type
@@ -82,6 +83,9 @@ pool = Background(remember, workers=1, max_pending=10)
 assert_type(pool.flush(timeout=1.0), bool)
 assert_type(pool.dropped, int)
 pool.close()
+durable = Background(remember_later, spool=Path("memory.db"), max_attempts=3)
+assert_type(durable.spool, str | None)
+assert_type(durable.dead_letters, int)
 
 assert_type(store_namespace(("users", 1)), tuple[str, ...])
 assert_type(scope_from_namespace("users"), str)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-import agentstate_reducer._background as module
+import agentstate_reducer._pool as module
 from agentstate_reducer import Background, MessageReducer, ReducerConfig
 
 user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
@@ -235,6 +235,30 @@ def test_close_waits_and_leaves_the_object_usable() -> None:
     assert [batch for _, batch in gate.taken] == [[1], [2]]
 
 
+def test_close_leaves_nothing_behind_that_is_handed_over_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A batch that another thread brings at the last moment is run as well."""
+    seen: list[int] = []
+    started: list[threading.Thread] = []
+    background = Background(lambda pruned, namespace: seen.extend(pruned))
+    flush = module.Pool.flush
+
+    def flush_and_bring(pool: Any, timeout: float | None) -> bool:
+        done = flush(pool, timeout)
+        background([1], None)
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", lambda thread: started.append(thread))
+        patch.setattr(module.Pool, "flush", flush_and_bring)
+        assert background.close()
+    (worker,) = started
+    worker.start()
+    worker.join(10)
+    assert seen == [1]
+
+
 def test_unhashable_namespaces_have_lanes_too() -> None:
     """A list from JSON is a namespace like any other."""
     gate = Gate()
@@ -356,6 +380,7 @@ def test_a_pool_made_new_in_a_child_takes_work() -> None:
     """What a fork calls in the child leaves every pool empty and usable."""
     seen: list[Any] = []
     background = Background(lambda pruned, namespace: seen.extend(pruned))
+    module._hold_all()
     module._forget_all()
     assert background.flush(0)
     background([1], None)
@@ -369,9 +394,10 @@ def test_a_hook_that_blocks_for_ever_does_not_hold_the_process_for_ever(closed: 
     script = """
         import logging, sys, threading
         logging.basicConfig(format="%(message)s")
-        import agentstate_reducer._background as module
+        import agentstate_reducer._pool as module
+        from agentstate_reducer import Background
         module.EXIT_SECONDS = 0.05
-        background = module.Background(lambda pruned, namespace: threading.Event().wait())
+        background = Background(lambda pruned, namespace: threading.Event().wait())
         background([1], None); background([2], None)
         if sys.argv[1] == "True":
             assert not background.close(0.05)

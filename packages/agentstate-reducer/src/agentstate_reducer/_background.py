@@ -1,37 +1,22 @@
-"""A hook off the request path: bounded, in order per namespace, alive after a fork."""
+"""A hook off the request path: in order per namespace, alive after a fork, durable if it should."""
 
 from __future__ import annotations
 
-import atexit
-import contextvars
-import inspect
+import copy
+import functools
 import logging
 import os
-import threading
-import weakref
-from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ._delivery import REFUSED, Pruned, frozen
-from ._drivers import describe, name_of, refuse_generator
+from ._delivery import REFUSED, Pruned
+from ._drivers import RefusedError, name_of, refuse_generator
+from ._lanes import Lanes
+from ._pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Hashable
-
     from ._config import RememberFn
 
 log = logging.getLogger("agentstate_reducer")
-
-EXIT_SECONDS = 30.0
-"""How long the end of the process waits for the next batch to be done, before it gives up."""
-
-_pools: weakref.WeakSet[Background] = weakref.WeakSet()
-
-
-class _Batch(NamedTuple):
-    pruned: Pruned
-    namespace: Any
-    context: contextvars.Context
 
 
 class Background:
@@ -51,149 +36,111 @@ class Background:
     `fn` that needs one (an executor, a connection opened by asyncio) wants a `flush()` before;
     a runtime that freezes the process after the response (AWS Lambda) wants `close()` at the end
     of its handler. A forked child starts with an empty queue: the parent runs what was queued.
-    Copies and pickles start empty too.
+    Copies share `fn` and start empty too.
 
         >>> seen = []
         >>> hook = Background(lambda pruned, namespace: seen.extend(pruned))
         >>> _ = hook(["hello"], ("memories", "ada"))
         >>> hook.flush(), seen
         (True, ['hello'])
+
+    With `spool`, the path of a file, batches are durable. Each is committed to the file, or
+    refused, before `reduce()` returns, and removed when `fn` has returned: a process that is
+    killed loses nothing, and may repeat a batch under the same keys. A batch that failed is tried
+    again, after 1 s, 2 s, 4 s and so on up to 5 minutes, before what follows in its namespace;
+    after `max_attempts` it moves to the table `dead_letters`. What an earlier process left is
+    taken up as soon as a `Background` is made over the file. Processes and copies may share it: a
+    lease of 10 s, renewed while `fn` runs, keeps a namespace to one of them, and ends with its
+    process. `fn` does not see the caller's context variables. `max_pending` bounds what is held
+    in memory, and drops nothing.
+
+    The file belongs to one hook, by module and qualified name; another one is a `ValueError`. It
+    is an SQLite database in WAL mode, so on a local disk, and holds pickles: who can write to it
+    can run code in this process. It is created for its user alone, and has to stay so.
     """
 
-    def __init__(self, fn: RememberFn, workers: int = 2, max_pending: int = 1000) -> None:
+    def __init__(
+        self,
+        fn: RememberFn,
+        workers: int = 2,
+        max_pending: int = 1000,
+        *,
+        spool: str | os.PathLike[str] | None = None,
+        max_attempts: int = 10,
+    ) -> None:
         if not callable(fn):
             raise TypeError(f"fn must be callable, got {fn!r}")
         refuse_generator("fn", fn)
-        for name, value in (("workers", workers), ("max_pending", max_pending)):
+        numbers = {"workers": workers, "max_pending": max_pending, "max_attempts": max_attempts}
+        for name, value in numbers.items():
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name} must be a whole number, got {value!r}")
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
         self.fn, self.workers, self.max_pending = fn, workers, max_pending
+        self.spool = None if spool is None else _path(spool)
+        self.max_attempts = max_attempts
         self.dropped = 0
-        self._forget()
-        _pools.add(self)
+        self._pool = self._new_pool()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.fn, self.workers, self.max_pending)
+        make = functools.partial(type(self), spool=self.spool, max_attempts=self.max_attempts)
+        return make, (self.fn, self.workers, self.max_pending)
 
-    def _forget(self) -> None:
-        self._changed = threading.Condition()
-        self._lanes: dict[Hashable, deque[_Batch]] = {}  # a lane: one namespace's batches
-        self._ready: deque[Hashable] = deque()  # lanes with work that nobody is at
-        self._pending = self._threads = 0
-        self._given_up = False
+    def __deepcopy__(self, memo: object) -> Background:
+        return copy.copy(self)  # one spool, so one hook
 
     def __call__(self, pruned: list[Any], namespace: Any = None) -> object:
         """The batch, copied, is queued; falsy when it was refused."""
-        batch = _Batch(Pruned.of(pruned), namespace, contextvars.copy_context())
-        place = frozen(namespace)
-        with self._changed:
-            accepted = self._pending < self.max_pending
-            if accepted:
-                self._enqueue(place, batch)
-            else:
+        try:
+            self._pool.put(self._pool.queue.pack(Pruned.of(pruned), namespace))
+        except RefusedError as refusal:
+            with self._pool.lock:
                 self.dropped += 1
-            starts = accepted and bool(self._ready) and self._threads < self.workers
-            self._threads += starts
-        if not accepted:
+                dropped = self.dropped
             log.warning(
-                "Background %s is full: a batch refused, %d so far", name_of(self.fn), self.dropped
+                "Background %s %s: a batch refused, %d so far", name_of(self.fn), refusal, dropped
             )
             return REFUSED
-        if starts:
-            self._start()
         return True
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Whether, after at most `timeout` seconds, nothing is queued or running."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._pending, timeout)
+        """Whether, after at most `timeout` seconds, nothing is queued or running.
+
+        With `spool`: nothing is left of what the file held, whichever process put it there or is
+        at it. A batch that waits for its next attempt is waited for.
+        """
+        return self._pool.flush(timeout)
 
     def close(self, timeout: float | None = None) -> bool:
         """`flush`; when time runs out, the end of the process does not wait either.
 
         The object can be used again afterwards.
         """
-        done = self.flush(timeout)
-        self._given_up = not done
-        return done
+        return self._pool.close(timeout)
 
-    def _enqueue(self, place: Hashable, batch: _Batch) -> None:
-        self._pending += 1
-        self._given_up = False
-        if place in self._lanes:
-            self._lanes[place].append(batch)
-        else:
-            self._lanes[place] = deque([batch])
-            self._ready.append(place)
+    @property
+    def dead_letters(self) -> int:
+        """How many batches the file of `spool` keeps that failed `max_attempts` times."""
+        with self._pool.lock:
+            return self._pool.queue.dead()
 
-    def _start(self) -> None:
-        try:
-            threading.Thread(target=self._work, name="agentstate-background", daemon=True).start()
-        except RuntimeError:  # no thread to be had: the interpreter is on its way out
-            self._work()
+    def _new_pool(self) -> Pool:
+        limit = min(self.workers, self.max_pending)
+        if self.spool is None:
+            return Pool(self.fn, limit, functools.partial(Lanes, self.max_pending))
+        from ._spool import Spool  # and SQLite, for those who use one
 
-    def _work(self) -> None:
-        while (taken := self._take()) is not None:
-            place, batch = taken
-            try:
-                batch.context.run(self._run, batch)
-            except BaseException as error:
-                log.error("Background %s failed: %s", name_of(self.fn), describe(error))
-            self._leave(place)
-
-    def _run(self, batch: _Batch) -> None:
-        reply = self.fn(batch.pruned, batch.namespace)
-        if inspect.isawaitable(reply):
-            import asyncio  # only for an async hook
-
-            asyncio.run(_awaited(reply))
-
-    def _take(self) -> tuple[Hashable, _Batch] | None:
-        with self._changed:
-            if self._ready:
-                place = self._ready.popleft()
-                return place, self._lanes[place].popleft()
-            self._threads -= 1
-            return None
-
-    def _leave(self, place: Hashable) -> None:
-        with self._changed:
-            self._pending -= 1
-            if self._lanes[place]:
-                self._ready.append(place)
-            else:
-                del self._lanes[place]
-            self._changed.notify_all()
-
-    def _drain(self) -> None:
-        with self._changed:
-            while self._pending and not self._given_up:
-                if not self._changed.wait(EXIT_SECONDS):
-                    self._given_up = True
-                    log.warning(
-                        "Background %s: the process ends with %d batches undone",
-                        name_of(self.fn),
-                        self._pending,
-                    )
+        queue = functools.partial(Spool, self.spool, self.fn, self.max_attempts)
+        pool = Pool(self.fn, limit, queue)
+        with pool.lock:
+            pool.queue.last()  # a file that cannot be used is an error here
+        pool.wake()
+        return pool
 
 
-async def _awaited(reply: Awaitable[Any]) -> None:
-    await reply
-
-
-@atexit.register
-def _drain_all() -> None:
-    for pool in list(_pools):
-        pool._drain()  # noqa: SLF001 - for this function alone
-
-
-def _forget_all() -> None:
-    # The threads stayed in the parent, and a lock may have been held by one of them.
-    for pool in list(_pools):
-        pool._forget()  # noqa: SLF001 - likewise
-
-
-if hasattr(os, "register_at_fork"):  # pragma: no branch - missing on Windows
-    os.register_at_fork(after_in_child=_forget_all)
+def _path(spool: str | os.PathLike[str]) -> str:
+    try:
+        return os.path.realpath(os.fsdecode(spool))
+    except TypeError:
+        raise TypeError(f"spool must be a path, got {spool!r}") from None

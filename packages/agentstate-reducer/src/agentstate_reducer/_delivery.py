@@ -47,7 +47,8 @@ def frozen(namespace: Any) -> Hashable:
     if isinstance(namespace, (list, tuple)):
         return tuple(map(frozen, namespace))
     if isinstance(namespace, dict):
-        return dict, frozenset((frozen(key), frozen(value)) for key, value in namespace.items())
+        items = ((frozen(key), frozen(value)) for key, value in namespace.items())
+        return dict, tuple(sorted(items, key=repr))
     try:
         hash(namespace)
     except TypeError:

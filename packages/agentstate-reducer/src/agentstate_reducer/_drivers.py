@@ -64,6 +64,12 @@ def name_of(fn: Any) -> str:
     return getattr(fn, "__qualname__", None) or type(fn).__qualname__
 
 
+def full_name_of(fn: Any) -> str:
+    """`name_of`, with the module."""
+    function = _functions(fn)[0]
+    return f"{getattr(function, '__module__', None)}.{name_of(function)}"
+
+
 def describe(error: BaseException) -> str:
     """An error without its text, which may quote a message; our own refusals with theirs."""
     if isinstance(error, RefusedError):
