@@ -195,10 +195,12 @@ def requests_a_turn(turns: int) -> Iterator[tuple[str, int, int]]:
         yield f"{played.shape}, {played.name}", CALLS[played.shape], most
 
 
-def growth(costs: list[Costs]) -> tuple[float, float]:
-    """Mean bytes sent a turn, early and late."""
-    sent = [cost["sent"] for cost in costs]
-    return statistics.mean(sent[EARLY]), statistics.mean(sent[LATE])
+def growth(costs: list[Costs]) -> str:
+    """Mean bytes sent a turn, early and late, and what the one is of the other."""
+    if len(costs) < LONG:
+        return ""
+    early, late = (statistics.mean(cost["sent"] for cost in costs[part]) for part in (EARLY, LATE))
+    return f"{early / 1000:.2f}, {late / 1000:.2f} KB: {late / early:.3f}"
 
 
 def columns(played: Played, turns: int) -> Iterator[tuple[str, str]]:
@@ -208,14 +210,11 @@ def columns(played: Played, turns: int) -> Iterator[tuple[str, str]]:
     median, most = int(statistics.median(requests)), max(requests)
     received = [cost["received"] / 1000 for cost in steady]
     yield "", f"{played.shape}, {played.name}"
-    if len(costs) < turns or turns >= LONG:
-        yield "turns", f"{len(costs):,}"
+    yield "turns", f"{len(costs):,}"
     yield "requests a turn", f"{median}" if most == median else f"{median}, at most {most}"
     yield "sent", f"{sum(cost['sent'] for cost in costs) / 1e6:.3f} MB"
     if turns >= LONG:
-        early, late = growth(costs)
-        yield "sent a turn, early, late", f"{early / 1000:.2f}, {late / 1000:.2f} KB"
-        yield "ratio", f"{late / early:.3f}" if len(costs) >= LONG else ""
+        yield "sent a turn, early, late: ratio", growth(costs)
     yield "received a turn, mean / max", f"{statistics.mean(received):.0f} / {max(received):.0f} KB"
     if "units" in costs[0]:
         yield "write units", f"{sum(cost['units'] for cost in costs):,}"
@@ -227,7 +226,7 @@ def columns(played: Played, turns: int) -> Iterator[tuple[str, str]]:
 
 def table(name: str, length: Length, only: str) -> Iterator[tuple[Played, list[str]]]:
     """Each conversation with its lines of the table."""
-    head = f"| {name}, {length.turns:,} turns, {length.characters:,} characters "
+    head = f"| {name}, {length.characters:,} characters "
     for played in measure(name, length, only):
         lines = []
         if len(played.costs) > 1:
@@ -261,7 +260,8 @@ def main(length: Length, *names: str, only: str = "", output: Path | None = None
         measured = []
         for played, lines in table(name, length, only):
             measured.append(played)
-            print(*lines, sep="\n", flush=True)
+            for line in lines:
+                print(line, flush=True)
         print()
         if output:
             output.mkdir(parents=True, exist_ok=True)

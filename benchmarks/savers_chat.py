@@ -67,12 +67,11 @@ def main(name: str, option: str, shape: str, length: str, place: str) -> None:
     """One turn a line; says when each is over."""
     conversation = Conversation(saver(name, place, **options(option)), shape, int(length))
     print("ready", flush=True)
-    for _ in sys.stdin:
-        try:
+    try:
+        for _ in sys.stdin:
             print("done", conversation.turn(), flush=True)
-        except Exception as error:
-            print("failed", " ".join(f"{type(error).__name__}: {error}".split()), flush=True)
-            return
+    except Exception as error:
+        print("failed", " ".join(f"{type(error).__name__}: {error}".split()), flush=True)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,20 @@ def test_a_chat_turn_is_six_requests(table):
         table.count.clear()
 
 
+def test_writes_that_overtake_their_checkpoints_cost_no_request(table):
+    """Steps that are faster than the database put writes before the heads they belong to."""
+    saver = DocumentSaver(table)
+    config, said = at("t"), [message(n) for n in range(20)]
+    made = [checkpoint({"messages": said[:n]}) for n in range(10, 20)]
+    for one in made:
+        saver.put_writes(at("t", one["id"]), [("messages", message(1))], "task")
+    for one in made:
+        config = saver.put(config, one, {}, {})
+    table.count.clear()
+    assert saver.get_tuple(at("t")).checkpoint["channel_values"]["messages"] == said[:19]
+    assert table.count["query"] == 1
+
+
 @pytest.mark.parametrize("reducer", [None, MessageReducer(max_messages=20, min_messages=10)])
 def test_a_cold_read_is_at_most_two_requests(table, reducer):
     """A process that knows nothing reads a long thread in one more request at the most."""
