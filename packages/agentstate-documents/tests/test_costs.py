@@ -73,6 +73,21 @@ def test_a_chat_turn_is_six_requests(table):
         table.count.clear()
 
 
+def test_the_history_of_a_delta_channel_is_at_most_two_requests(table):
+    """However far back its last snapshot lies, LangGraph has counted the steps to it."""
+    config = at("t")
+    for n in range(150):
+        counted = {"counters_since_delta_snapshot": {"d": (n, n)}}
+        value = {} if n else {"d": ["seed"]}
+        config = DocumentSaver(table).put(config, checkpoint(value), counted, {})
+        DocumentSaver(table).put_writes(config, [("d", n)], "task")
+        table.count.clear()
+        saver = DocumentSaver(table)
+        told = saver.get_delta_channel_history(config=config, channels=["d"])["d"]
+        assert [value for *_, value in told["writes"]] == list(range(n))
+        assert table.count["query"] <= 2
+
+
 def test_writes_that_overtake_their_checkpoints_cost_no_request(table):
     """Steps that are faster than the database put writes before the heads they belong to."""
     saver = DocumentSaver(table)
