@@ -27,7 +27,7 @@ TOOL_CALLS = 3
 class DeltaState(TypedDict):
     """The messages as LangGraph stores them in increments."""
 
-    messages: Annotated[list[Any], DeltaChannel(_messages_delta_reducer, snapshot_frequency=100)]  # type: ignore[arg-type]
+    messages: Annotated[list[Any], DeltaChannel(_messages_delta_reducer, snapshot_frequency=100)]
 
 
 def text(number: int, length: int) -> str:
@@ -58,7 +58,7 @@ class Conversation:
 
         All of them but the first, which no reducer removes here, are the newest that were said.
         """
-        question = {"messages": [self._say(HumanMessage)]}
+        question: Any = {"messages": [self._say(HumanMessage)]}
         config: Any = {"configurable": {"thread_id": "a customer"}}
         result = self._graph.invoke(question, config, durability=self._durability)
         found = [message.content for message in result["messages"][1:]]

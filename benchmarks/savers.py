@@ -4,7 +4,7 @@
         [--only REGEX] [DATABASE ...]
 
 Prints a Markdown table for each database: memory, dynamodb, cosmosdb, firestore. With `--output`
-it also writes what every turn cost as JSON and, of at least 200 turns, plots of the growth.
+it also writes what every turn cost as JSON, and a plot of the growth over the turns.
 
 Every saver over a server runs in an environment of its own, those over one database against the
 same server. "Sent" is the bodies of all requests, "received" those of all replies, on memory keys
@@ -242,16 +242,18 @@ def table(name: str, length: Length, only: str) -> Iterator[tuple[Played, list[s
 
 
 def growth_plot(name: str, measured: list[Played]) -> str:
-    """Bytes sent a turn, means of the turns up to each mark, a panel for each shape."""
-    panels: dict[str, dict[str, list[tuple[int, float]]]] = {}
-    for played in measured:
+    """Bytes sent a turn, chat and tools: means of the turns up to each mark."""
+    panels: dict[str, dict[str, list[tuple[int, float]]]] = {"chat": {}, "tools": {}}
+    for played in (one for one in measured if one.shape in panels):
         line = [
             (mark, statistics.mean(cost["sent"] for cost in played.costs[before:mark]))
             for before, mark in zip((0, *MARKS), MARKS, strict=False)
             if mark <= len(played.costs)
         ]
-        panels.setdefault(played.shape, {})[played.name.replace("`", "")] = line
-    return plot(f"Bytes sent a turn, {name}", panels, size)
+        if line:
+            panels[played.shape][played.name.replace("`", "")] = line
+    drawn = {shape: lines for shape, lines in panels.items() if lines}
+    return plot(f"Bytes sent a turn, {name}", drawn, size) if drawn else ""
 
 
 def main(length: Length, *names: str, only: str = "", output: Path | None = None) -> None:
@@ -267,8 +269,8 @@ def main(length: Length, *names: str, only: str = "", output: Path | None = None
             output.mkdir(parents=True, exist_ok=True)
             records = json.dumps([vars(played) for played in measured])
             (output / f"{name}-{length.turns}-{length.characters}.json").write_text(records + "\n")
-            if length.turns >= LONG:
-                (output / f"growth-{name}.svg").write_text(growth_plot(name, measured))
+            if drawn := growth_plot(name, measured):
+                (output / f"growth-{name}-{length.turns}.svg").write_text(drawn)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def saver(name: str, place: str, **given: Any) -> Any:
 
         return DynamoDBSaver(place, **given)
     if name == "aws":
-        from langgraph_checkpoint_aws import DynamoDBSaver as AwsSaver
+        from langgraph_checkpoint_aws import DynamoDBSaver as AwsSaver  # type: ignore[import-not-found]
 
         create_for_aws(place)
         return AwsSaver(place, **given)
