@@ -1,24 +1,38 @@
-"""Plots as SVG: seconds over messages, both logarithmic, a panel for each workload."""
+"""Plots as SVG: seconds over messages or bytes over turns, both logarithmic, in panels."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 
-Line = list[tuple[int, float]]  # (messages, seconds)
+Line = list[tuple[int, float]]
 
 WIDTH, HEIGHT = 300, 240  # of a panel, in pixels
 LEFT, TOP, KEY = 46, 26, 175
 COLORS = ("#d81b60", "#1e88e5", "#f9a825", "#00897b", "#8e24aa", "#757575", "#bdbdbd", "#5d4037")
 
 
-def plot(title: str, panels: Mapping[str, Mapping[str, Line]]) -> str:
+def seconds(decade: int) -> str:
+    """A power of ten seconds."""
+    return _scaled(decade, ("ns", "µs", "ms", "s"), first=-9)
+
+
+def size(decade: int) -> str:
+    """A power of ten bytes."""
+    return _scaled(decade, ("B", "KB", "MB"), first=0)
+
+
+def plot(
+    title: str,
+    panels: Mapping[str, Mapping[str, Line]],
+    label: Callable[[int], str] = seconds,
+) -> str:
     """One picture; a name has the same colour in every panel. Text takes the page's colour."""
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     colors = dict(zip(names, COLORS * 2, strict=False))
     points = [p for lines in panels.values() for line in lines.values() for p in line]
-    axes = _Axes(points)
+    axes = _Axes(points, label)
     width = len(panels) * (WIDTH + LEFT) + KEY
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {TOP + HEIGHT + 34}"',
@@ -35,21 +49,22 @@ def plot(title: str, panels: Mapping[str, Mapping[str, Line]]) -> str:
 
 
 class _Axes:
-    def __init__(self, points: Line) -> None:
-        sizes, seconds = zip(*points, strict=True)
+    def __init__(self, points: Line, label: Callable[[int], str]) -> None:
+        self.label = label
+        sizes, values = zip(*points, strict=True)
         self.sizes = sorted(set(sizes))
         self._size = math.log10(min(sizes)), math.log10(max(sizes))
         self.decades = range(
-            math.floor(math.log10(min(seconds))), math.ceil(math.log10(max(seconds))) + 1
+            math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1
         )
 
     def x(self, size: float) -> float:
         low, high = self._size
         return (math.log10(size) - low) / ((high - low) or 1) * WIDTH
 
-    def y(self, seconds: float) -> float:
+    def y(self, value: float) -> float:
         low, high = self.decades[0], self.decades[-1]
-        return TOP + HEIGHT - (math.log10(seconds) - low) / ((high - low) or 1) * HEIGHT
+        return TOP + HEIGHT - (math.log10(value) - low) / ((high - low) or 1) * HEIGHT
 
 
 def _panel(
@@ -59,7 +74,7 @@ def _panel(
     for decade in axes.decades:
         y = axes.y(10.0**decade)
         yield f'<path d="M{left} {y:.0f}h{WIDTH}" stroke="#8884"/>'
-        yield f'<text x="{left - 5}" y="{y + 4:.0f}" text-anchor="end">{_duration(decade)}</text>'
+        yield f'<text x="{left - 5}" y="{y + 4:.0f}" text-anchor="end">{axes.label(decade)}</text>'
     for size in axes.sizes:
         x, y = left + axes.x(size), TOP + HEIGHT + 16
         yield f'<text x="{x:.0f}" y="{y}" text-anchor="middle">{size:,}</text>'
@@ -68,6 +83,6 @@ def _panel(
         yield f'<polyline points="{path}" fill="none" stroke="{colors[name]}" stroke-width="2"/>'
 
 
-def _duration(decade: int) -> str:
-    unit, scale = (("s", 0), ("ms", -3), ("µs", -6), ("ns", -9))[min(max(0, -(decade // 3)), 3)]
-    return f"{10 ** (decade - scale)} {unit}"
+def _scaled(decade: int, units: tuple[str, ...], first: int) -> str:
+    unit = min(max(0, (decade - first) // 3), len(units) - 1)
+    return f"{10 ** (decade - first - 3 * unit)} {units[unit]}"

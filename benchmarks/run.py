@@ -30,7 +30,6 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests")]
 import contestants as c  # noqa: E402
 import saver_time  # noqa: E402
 import savers  # noqa: E402
-import storage_turns  # noqa: E402
 from measuring import Cell  # noqa: E402
 from plots import plot  # noqa: E402
 
@@ -239,7 +238,7 @@ def worse_counts() -> Iterator[str]:
                 read = here.ask("accesses", form, "count", size, c.LIMIT) / size
                 if read > limit + 0.1:
                     yield f"{read:.2f} attributes read per message of {form}, not {limit}"
-    for name, wanted, requests in storage_turns.requests_a_turn(turns=6):
+    for name, wanted, requests in savers.requests_a_turn(turns=12):
         if requests > wanted:
             yield f"{requests} requests in a turn, {name}, not {wanted}"
 
@@ -283,8 +282,7 @@ def main() -> int:
     if options.output:
         write(options.output, measured, python_times)
     if not quick:
-        storage_turns.main()
-        savers.main(turns=50)
+        savers.main(savers.Length())
     faults = list(worse_counts())
     print(*faults, sep="\n", file=sys.stderr)
     return 1 if faults else 0

@@ -1,82 +1,77 @@
-"""One chat over one saver, in the environment of that saver; `savers.py` starts it.
+"""One conversation over one saver, in the environment of that saver; `savers.py` starts it.
 
-    python benchmarks/savers_chat.py NAME TABLE
+    python benchmarks/savers_chat.py SAVER OPTIONS SHAPE LENGTH PLACE
 
-Every line on standard input is a turn of a graph with one node: a message of 400 characters of
-English prose in, one out. Where DynamoDB answers is in the environment.
+Every line on standard input is a turn; the reply is how many messages the thread then has, or why
+there is no more. Where the database answers is in the environment.
 """
 
 from __future__ import annotations
 
-import pydoc_data.topics
-import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
-from langgraph.graph import START, MessagesState, StateGraph
-
-PROSE = re.sub(r"\s+", " ", " ".join(pydoc_data.topics.topics.values()))
-LENGTH = 400
+from conversation import Conversation
 
 
-def reducer() -> Any:
-    """The same window for every saver that takes one."""
-    from agentstate_reducer import MessageReducer
+def options(name: str) -> dict[str, Any]:
+    """The same window and the same cipher for every saver that takes one."""
+    if name == "reduced":
+        from agentstate_reducer import MessageReducer
 
-    return MessageReducer(min_messages=10, max_messages=20)
+        return {"reducer": MessageReducer(min_messages=10, max_messages=20)}
+    if name == "encrypted":
+        from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
-
-def ours(table: str, **options: Any) -> Any:
-    """`langgraph_dynamodb_checkpoint` as installed here, whoever's it is."""
-    from langgraph_dynamodb_checkpoint import DynamoDBSaver
-
-    return DynamoDBSaver(table, **options)
-
-
-def encrypted(table: str) -> Any:
-    """Ours, with LangGraph's AES over everything."""
-    from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
-
-    serde = EncryptedSerializer.from_pycryptodome_aes(key=b"0123456789abcdef")
-    return ours(table, serde=serde)
+        key = b"0123456789abcdef"
+        return {"serde": EncryptedSerializer.from_pycryptodome_aes(key=key)}
+    return {"gzip": {"enable_checkpoint_compression": True}}.get(name, {})
 
 
-def aws(table: str, **options: Any) -> Any:
-    """`langgraph-checkpoint-aws`."""
-    from langgraph_checkpoint_aws import DynamoDBSaver
+def saver(name: str, place: str, **given: Any) -> Any:
+    """The saver of that name as it is installed here, whoever's it is."""
+    if name == "dynamodb":
+        from langgraph_dynamodb_checkpoint import DynamoDBSaver
 
-    return DynamoDBSaver(table, **options)
+        return DynamoDBSaver(place, **given)
+    if name == "aws":
+        from langgraph_checkpoint_aws import DynamoDBSaver as AwsSaver  # type: ignore[import-not-found]
+
+        create_for_aws(place)
+        return AwsSaver(place, **given)
+    if name == "cosmosdb":
+        from langgraph_checkpoint_cosmosdb import CosmosDBSaver
+
+        return CosmosDBSaver("benchmarks", place, **given)
+    from langgraph_checkpoint_firestore import FirestoreSaver
+
+    return FirestoreSaver(place, **given)
 
 
-SAVERS: dict[str, Callable[[str], Any]] = {
-    "plain": ours,
-    "reduced": lambda table: ours(table, reducer=reducer()),
-    "encrypted": encrypted,
-    "aws": aws,
-    "aws gzip": lambda table: aws(table, enable_checkpoint_compression=True),
-}
+def create_for_aws(table: str) -> None:
+    """The table that package expects to find."""
+    import boto3
+
+    keys = {"PK": "HASH", "SK": "RANGE"}
+    client = boto3.client("dynamodb")
+    client.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+    )
+    client.close()
 
 
-def main(name: str, table: str) -> None:
+def main(name: str, option: str, shape: str, length: str, place: str) -> None:
     """One turn a line; says when each is over."""
-
-    def text(turn: int, part: int) -> str:
-        start = (2 * turn + part) * LENGTH
-        return PROSE[start : start + LENGTH]
-
-    def answer(_: MessagesState) -> dict[str, Any]:
-        return {"messages": [("ai", text(turn, 1))]}
-
-    builder = StateGraph(MessagesState)
-    builder.add_node(answer)
-    builder.add_edge(START, "answer")
-    graph = builder.compile(checkpointer=SAVERS[name](table))
+    conversation = Conversation(saver(name, place, **options(option)), shape, int(length))
     print("ready", flush=True)
-    for turn, _ in enumerate(sys.stdin):
-        said = {"messages": [("human", text(turn, 0))]}
-        graph.invoke(said, {"configurable": {"thread_id": "a customer"}})
-        print("done", flush=True)
+    try:
+        for _ in sys.stdin:
+            print("done", conversation.turn(), flush=True)
+    except Exception as error:
+        print("failed", " ".join(f"{type(error).__name__}: {error}".split()), flush=True)
 
 
 if __name__ == "__main__":

@@ -357,6 +357,17 @@ class TestQueries:
         counts = cosmosdb_server.requests()
         assert (counts["plan"], counts["query"]) == (1, 4)  # the first try is sent to all
 
+    async def test_bytes_are_counted_both_ways(
+        self, face: Face, cosmosdb_server: CosmosServer
+    ) -> None:
+        """What was put is among the bytes received, what was read among those sent."""
+        cosmosdb_server.clear()
+        await face.create_item(item("1", s="x" * 5000))
+        assert 5000 < cosmosdb_server.bytes_received() < 6000
+        sent = cosmosdb_server.bytes_sent()
+        await face.query("SELECT * FROM c", partition_key="a")
+        assert 5000 < cosmosdb_server.bytes_sent() - sent < 6000
+
 
 class TestFaults:
     async def test_throttling_is_waited_out(

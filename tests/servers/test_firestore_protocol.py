@@ -203,3 +203,5 @@ def test_reads_and_writes_are_counted_as_billed(client: Any, firestore_control: 
     assert (usage["Commit"], usage["RunQuery"], usage["BatchGetDocuments"]) == (1, 2, 1)
     # Name 16 + 2 + 2, field 2 + 2, document 32.
     assert usage["written_bytes"] == 3 * 56
+    assert usage["requests"] == 5
+    assert usage["request_bytes"] > usage["reply_bytes"] > 0

@@ -46,9 +46,9 @@ def test_positions_grow_with_what_is_put():
     """The end moves by what was put, and the span counts documents back to the base."""
     memory = Memory()
     assert memory.end("p", "") == Position(0, 0)
-    assert memory.append("p", "", 500, 1) == Position(500, 1)
+    assert memory.append_head("p", "", "1", 500) == Position(500, 1)
     memory.note("p", "", "1", known([b"a"], base=1))
-    memory.append("p", "", 100, 2)
+    memory.append_writes("p", "", "1", 100, 2)
     assert memory.end("p", "") == Position(600, 3)
     assert memory.latest("p", "") == ("1", 3)
 

@@ -26,6 +26,7 @@ class Server:
         self.faults = Faults()
         self.counts: Counter[str] = Counter()
         self.sizes: Counter[str] = Counter()
+        self.replied = 0
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=16 * items.MAX_REQUEST_BYTES)
@@ -46,12 +47,14 @@ class Server:
             case "clock":
                 self.account.clock_offset += body["seconds"]
             case "counts":
-                return web.json_response({"requests": self.counts, "bytes": self.sizes})
+                counted = {"requests": self.counts, "bytes": self.sizes, "replied": self.replied}
+                return web.json_response(counted)
             case "clear":
                 self.faults = Faults()
                 self.account.clock_offset = 0
                 self.counts.clear()
                 self.sizes.clear()
+                self.replied = 0
         return web.json_response({})
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
@@ -104,6 +107,7 @@ class Server:
             "x-ms-session-token": f"0:-1#{self.account.next_number()}",
         }
         body = b"" if answer.body is None else items.encode(answer.body)
+        self.replied += len(body)
         return web.Response(
             status=answer.status,
             body=body,

@@ -51,6 +51,10 @@ class CosmosServer:
         """The bytes of all request bodies since the last `clear`."""
         return sum(self._ask("counts", {})["bytes"].values())
 
+    def bytes_sent(self) -> int:
+        """The bytes of all reply bodies since the last `clear`."""
+        return int(self._ask("counts", {})["replied"])
+
     def clear(self) -> None:
         """No fault waits, the clock is right, pages are long, nothing has been counted."""
         self._ask("clear", {})

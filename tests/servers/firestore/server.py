@@ -81,7 +81,8 @@ class _Dispatch:
         method = getattr(service, name)
 
         def handle(request: Any, context: grpc.ServicerContext) -> Any:
-            return self._answer(name, context, lambda: method(request))
+            [reply] = self._answer(name, context, request, lambda: [method(request)])
+            return reply
 
         return grpc.unary_unary_rpc_method_handler(
             handle,
@@ -93,7 +94,7 @@ class _Dispatch:
         method = getattr(self._firestore, name)
 
         def handle(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-            yield from self._answer(name, context, lambda: list(method(request)))
+            yield from self._answer(name, context, request, lambda: list(method(request)))
 
         return grpc.unary_stream_rpc_method_handler(
             handle,
@@ -102,17 +103,24 @@ class _Dispatch:
         )
 
     def _answer(
-        self, name: str, context: grpc.ServicerContext, operation: Callable[[], Any]
-    ) -> Any:
+        self,
+        name: str,
+        context: grpc.ServicerContext,
+        request: Any,
+        operation: Callable[[], list[Any]],
+    ) -> list[Any]:
         try:
             with self._lock:
-                self._firestore.usage.add(**{name: 1})
+                usage = self._firestore.usage
+                usage.add(**{name: 1}, requests=1, request_bytes=request.ByteSize())
                 self._faults.strike(name, late=False)
                 answer = operation()
+                usage.add(reply_bytes=sum(message.ByteSize() for message in answer))
                 self._faults.strike(name, late=True)
                 return answer
         except Refused as refused:
             context.abort(refused.code, refused.message)
+            raise  # `abort` has raised already
 
     def _control_fault(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         with self._lock:

@@ -67,6 +67,7 @@ class Known:
 class _Log:
     end: Position = field(default_factory=Position)
     latest: str = ""
+    early: dict[str, Position] = field(default_factory=dict)
     checkpoints: OrderedDict[str, Known] = field(default_factory=OrderedDict)
 
     @property
@@ -116,12 +117,30 @@ class Memory:
             first = min((c.base.count for c in known.channels.values()), default=log.end.count)
             return log.latest, log.end.count - first + 1
 
-    def append(self, partition: str, namespace: str, size: int, count: int) -> Position:
-        """Documents were put; the log's new end."""
+    def append_writes(
+        self, partition: str, namespace: str, checkpoint: str, size: int, count: int
+    ) -> None:
+        """Writes of a checkpoint were put; its head may still be on its way."""
         with self._lock:
             log = self._touch(partition, namespace)
-            log.end = Position(log.end.size + size, log.end.count + count)
-            return log.end
+            log.end = _sum(log.end, size, count)
+            if checkpoint > log.latest:
+                log.early[checkpoint] = _sum(log.early.get(checkpoint, Position()), size, count)
+
+    def append_head(self, partition: str, namespace: str, checkpoint: str, size: int) -> Position:
+        """A head was put; the position just behind it.
+
+        Writes that were faster than it, its own and later ones, are read before it is: they
+        stand behind that position.
+        """
+        with self._lock:
+            log = self._touch(partition, namespace)
+            base = log.end = _sum(log.end, size, 1)
+            log.early = {name: put for name, put in log.early.items() if name >= checkpoint}
+            for put in log.early.values():
+                base = _sum(base, -put.size, -put.count)
+            log.early.pop(checkpoint, None)
+            return base
 
     def note(self, partition: str, namespace: str, checkpoint: str, known: Known) -> None:
         """A checkpoint is stored as `known`; the newest by id is the latest."""
@@ -149,3 +168,7 @@ class Memory:
             self._size += log.size
         self._logs.move_to_end((partition, namespace))
         return log
+
+
+def _sum(position: Position, size: float, count: float) -> Position:
+    return Position(position.size + size, position.count + count)

@@ -10,7 +10,7 @@ from agentstate_documents import keys, steps
 from agentstate_documents.checkpoints import names
 from agentstate_documents.checkpoints.heads import gather
 from agentstate_documents.checkpoints.read import build_tuple, decode, find_path, open_reader
-from agentstate_documents.checkpoints.reader import FIRST_LIMIT, Reader
+from agentstate_documents.checkpoints.reader import FIRST_LIMIT, MARGIN, Reader
 from agentstate_documents.checkpoints.reference import (
     Reference,
     read_checkpoint_id,
@@ -79,6 +79,9 @@ def get_delta_channel_history(
     reader = open_reader(context, target)
     path = yield from find_path(reader, target.checkpoint)
     remaining, head = set(history), path[0] if path else None
+    if head is not None:
+        documents = 2 * _steps_back(context, head, remaining) + MARGIN
+        reader.limit = max(FIRST_LIMIT, documents - reader.count)
     passed: set[str] = set()  # a checkpoint that was put onto itself is its own parent
     while head is not None and head.parent and head.parent not in passed and remaining:
         passed.add(head.id)
@@ -98,6 +101,15 @@ def get_delta_channel_history(
     for told in history.values():
         told["writes"].reverse()
     return history
+
+
+def _steps_back(context: Context, head: Head, channels: set[str]) -> int:
+    """How many steps LangGraph has counted since it stored a value of one of the channels.
+
+    Most steps are a head and one document of writes; where they are more, it takes one more read.
+    """
+    counted = head.describe(context.serde)[1].get("counters_since_delta_snapshot", {})
+    return max(steps for _, steps in [(0, 0), *(counted.get(name, (0, 0)) for name in channels)])
 
 
 def read_namespaces(partition: str) -> Procedure[list[str]]:

@@ -216,16 +216,16 @@ def _note(
     context: Context, target: Reference, known: Known, written: int, expires_at: int | None
 ) -> None:
     """The checkpoint is stored, and known; its document may go at `expires_at`."""
-    memory, partition = context.memory, target.partition
-    end = memory.append(partition, target.namespace, written, 1)
+    memory, partition, checkpoint = context.memory, target.partition, str(target.checkpoint)
+    behind = memory.append_head(partition, target.namespace, checkpoint, written)
     lives_until = expires_at or math.inf
     noted = {
         name: Channel(
             channel.prints,
             channel.is_list,
-            end if channel.base is HERE else channel.base,
+            behind if channel.base is HERE else channel.base,
             min(channel.lives_until, lives_until),
         )
         for name, channel in known.channels.items()
     }
-    memory.note(partition, target.namespace, str(target.checkpoint), Known(known.tag, noted))
+    memory.note(partition, target.namespace, checkpoint, Known(known.tag, noted))

@@ -84,7 +84,9 @@ def put_writes(
         written = yield from chunks.store(target.partition, items, context.limits)
     except DocumentConflict:
         written = yield from _add(context, target.partition, base + _REGULAR, regular, specials)
-    context.memory.append(target.partition, target.namespace, written, len(items))
+    context.memory.append_writes(
+        target.partition, target.namespace, target.checkpoint, written, len(items)
+    )
 
 
 def read_writes(context: Context, documents: Mapping[str, Document]) -> list[StoredWrite]:

@@ -14,7 +14,7 @@ from langchain_core.runnables.config import set_config_context
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import _messages_delta_reducer
 from langgraph.types import Command, interrupt
 
@@ -59,6 +59,22 @@ class GraphContract(Scenes):
         assert len(graph.get_state(at(thread)).values["messages"]) == 6
         steps = [state.metadata["step"] for state in graph.get_state_history(at(thread))]
         assert steps == list(range(7, -2, -1))
+
+    async def test_long_messages(self, make_saver: Any, thread: str, random_text: Any) -> None:
+        """Two dozen turns with 40,000 characters a message: every message comes back."""
+        said: list[str] = []
+
+        def say(_: Any = None) -> dict[str, Any]:
+            said.append(f"{len(said)} {random_text(40_000)}")
+            return {"messages": [AIMessage(said[-1], id=str(len(said)))]}
+
+        graph = _graph(MessagesState, say).compile(checkpointer=make_saver())
+        for _ in range(24):
+            await graph.ainvoke(say(), at(thread))
+        stored = await make_saver().aget_tuple(at(thread))
+        found = [message.content for message in stored.checkpoint["channel_values"]["messages"]]
+        assert found == said
+        assert len(found) == 48
 
     async def test_an_interrupt_is_resumed_elsewhere(self, make_saver: Any, thread: str) -> None:
         """A run that waits for a person goes on in another process with all it had."""
