@@ -9,7 +9,7 @@ from html import escape
 Line = list[tuple[int, float]]
 
 WIDTH, HEIGHT = 300, 240  # of a panel, in pixels
-LEFT, TOP, KEY = 46, 26, 175
+LEFT, TOP, KEY = 46, 26, 200
 COLORS = ("#d81b60", "#1e88e5", "#f9a825", "#00897b", "#8e24aa", "#757575", "#bdbdbd", "#5d4037")
 
 
