@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-SERVERS = Path(__file__).parents[2] / ".servers"
+# Resolved: a server's scripts name the folder it was installed in, and a link there may go.
+SERVERS = (Path(__file__).parents[2] / ".servers").resolve()
 START_SECONDS = 60
 STOP_SECONDS = 15
 
