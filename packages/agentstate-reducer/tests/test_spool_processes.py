@@ -63,9 +63,9 @@ def lines(file: Path) -> list[list[str]]:
 
 
 def appears(file: Path) -> None:
-    """Waits until another process made it."""
+    """Waits until another process wrote it."""
     for _ in range(6000):
-        if file.exists():
+        if lines(file):
             return
         time.sleep(0.01)
     raise AssertionError(file)
@@ -131,11 +131,12 @@ def test_the_work_of_a_process_that_is_gone_is_taken_over_at_once(tmp_path: Path
                 time.sleep(60)
         background = Background(hook, spool=spool)
         if sys.argv[2] == "killed":
-            background([1], "ada"); background([2], "ada")
+            background([1], "ada"); background([2], "ada"); write("handed", "over")
         assert background.flush(50)
     """
     process = start(tmp_path, script, "killed")
     appears(tmp_path / "taken")
+    appears(tmp_path / "handed")
     kill(process)
     finish(start(tmp_path, script, "next"))
     assert lines(tmp_path / "taken") == [["killed", "1"], ["next", "1"], ["next", "2"]]
