@@ -110,6 +110,15 @@ def test_overlapping_reductions_deliver_each_message_once() -> None:
     assert ids(pruned[-1]) == list(range(19))  # the result is never filtered
 
 
+def test_a_namespace_is_the_same_in_whatever_order_its_keys_stand() -> None:
+    """Two equal dicts are one namespace."""
+    hook = Recorder()
+    pruner = reducer(hook)
+    for namespace in ({"user": 1, "app": [2]}, {"app": (2,), "user": 1}):
+        pruner.reduce(chat("1", "2"), namespace=namespace)
+    assert hook.ids == [["1"]]
+
+
 def test_equal_ids_in_two_namespaces_are_two_messages() -> None:
     """Ids that an application chose per user do not collide between users."""
     hook = Recorder()

@@ -658,11 +658,9 @@ def test_a_fork_finds_no_connection_and_breaks_none(spooled: Any, path: Path) ->
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        try:
-            connection.execute("SELECT 1")
-        except sqlite3.ProgrammingError:  # closed
-            os._exit(0)
-        os._exit(1)
+        os._exit(0)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
     assert os.waitpid(child, 0)[1] == 0
     assert background(["next"], "held")
     hook.gate.set()
