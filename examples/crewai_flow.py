@@ -1,6 +1,6 @@
 """A CrewAI conversation that stays bounded in SQLite, with a memory for each user.
 
-Run it twice: the second run goes on where the first one stopped.
+Run it twice: the second run goes on where the first one stopped. It wants CrewAI 1.15.30 or newer.
 
     python examples/crewai_flow.py
 """
