@@ -32,8 +32,13 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that these tests wait for takes its time."""
     monkeypatch.setattr(_spool, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(_spool, "FIRST_RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(_spool_file, "BUSY_SECONDS", 0.05)
     monkeypatch.setattr(_pool, "TROUBLE_SECONDS", 0.02)
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that another has locked is an error soon."""
+    monkeypatch.setattr(_spool_file, "BUSY_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -304,6 +309,7 @@ def test_a_batch_that_cannot_be_pickled_is_refused_and_waits(
     ]
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_what_a_locked_file_does_not_take_is_offered_again(
     spooled: Any, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -447,6 +453,7 @@ def test_a_clock_that_was_set_back_makes_nothing_wait(spooled: Any, path: Path) 
     assert hook.taken[1:] == [("ada", [1])]
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_what_was_done_and_cannot_be_removed_comes_again(
     spooled: Any, path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -466,10 +473,12 @@ def test_what_was_done_and_cannot_be_removed_comes_again(
     assert hook.taken == [("held", ["held"])] * 2
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_a_file_that_cannot_be_used_for_a_while_is_tried_again(
     spooled: Any, path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A retry that came due meanwhile is late and not lost."""
+    """A retry is late then, and not lost."""
+    monkeypatch.setattr(_spool, "FIRST_RETRY_SECONDS", 100)
     hook = Recorder(failures=1)
     background = spooled(hook)
     assert background([1], "ada")
@@ -478,6 +487,7 @@ def test_a_file_that_cannot_be_used_for_a_while_is_tried_again(
         db.execute("BEGIN IMMEDIATE")
         until(lambda: "database is locked" in caplog.text)
         db.execute("ROLLBACK")
+    sql(path, "UPDATE lanes SET free_at = 1")
     assert background.flush(20)
     assert hook.taken == [("ada", [1])]
 
