@@ -62,7 +62,7 @@ def stored(path: Path, user: str) -> tuple[int, int]:
     persistence.close()
     query = "SELECT sum(length(b)) FROM crewai_flow_states WHERE p = ?"
     with sqlite3.connect(path) as connection:
-        (size,) = connection.execute(query, (f"{user}-1",)).fetchone()
+        (size,) = connection.execute(query, (f"flow!{user}-1",)).fetchone()
     return len(state["messages"]), int(size)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import copy
+import logging
 import os
 import pickle
 import subprocess
@@ -435,3 +436,60 @@ def test_a_forked_child_works_and_leaves_the_parents_work_alone(tmp_path: Path) 
     path = tmp_path / "done"
     assert run_script(script, str(path)).stderr == ""
     assert path.read_text() == "child parent "
+
+
+def test_a_namespace_that_changes_meanwhile_is_delivered_as_it_was() -> None:
+    """The batch belongs to whom it was handed over for."""
+    gate, seen = threading.Event(), []
+
+    def hook(pruned: list[Any], namespace: Any) -> None:
+        gate.wait(30)
+        seen.append(namespace)
+
+    background, namespace = Background(hook), ["memories", "ada"]
+    background(["x"], namespace)
+    namespace[1] = "bob"
+    gate.set()
+    assert background.flush(30)
+    assert seen == [["memories", "ada"]]
+
+
+def test_a_hook_that_waits_for_its_own_batch_is_told() -> None:
+    """`flush()` in the hook would never end; with a time it ends then."""
+    told: list[Any] = []
+
+    def hook(pruned: list[Any], namespace: Any) -> None:
+        told.append(background.flush(0.01))
+        try:
+            background.flush()
+        except RuntimeError as error:
+            told.append(str(error))
+
+    background = Background(hook)
+    background(["x"])
+    assert background.flush(30)
+    assert told == [False, "flush() and close() in the hook would wait for its own batch"]
+
+
+def test_a_log_that_raises_does_not_stop_the_threads(caplog: pytest.LogCaptureFixture) -> None:
+    """What follows a failure runs, whatever the log does with it."""
+    seen: list[Any] = []
+
+    def hook(pruned: list[Any], namespace: Any) -> None:
+        seen.extend(pruned)
+        if pruned == [1]:
+            raise ValueError
+
+    def refuse(record: Any) -> bool:
+        raise ZeroDivisionError
+
+    logger = logging.getLogger("agentstate_reducer")
+    logger.addFilter(refuse)
+    try:
+        background = Background(hook, workers=1)
+        for n in (1, 2):
+            background([n])
+        assert background.flush(30)
+    finally:
+        logger.removeFilter(refuse)
+    assert seen == [1, 2]

@@ -155,12 +155,16 @@ def test_the_standard_input_is_read(
 @pytest.mark.parametrize(
     ("data", "wrong"),
     [
-        (b'[{"role": "user"},\n 5]', "2: expected a message, an object with a role, got 5"),
+        (b'[{"role": "user"},\n 5]', "2: expected a message, an object with a role, got int"),
         (
             b'{"a": [1, {"b": 2}],\n "messages": [\n{}, "x"]}',
-            '3: expected a message, an object with a role, got "x"',
+            "3: expected a message, an object with a role, got str",
         ),
-        (b'{"role": "user"}\n\n[1]', "3: expected a message, an object with a role, got [1]"),
+        (
+            b'{"messages": [], "messages": [{"role": "user"}, 1]}',
+            "1: expected a message, an object with a role",
+        ),
+        (b'{"role": "user"}\n\n[1]', "3: expected a message, an object with a role, got list"),
         (
             b'{"role": "user"}\n{"role"',
             "2: expected a message as JSON: Expecting ':' delimiter",
@@ -188,6 +192,10 @@ def test_a_wrong_file_is_named_with_the_line(
     [
         (["explain", "/nowhere/at all"], "/nowhere/at all: cannot be read: No such file"),
         (["explain", "-", "--max-messages", "4"], "min_messages=10 exceeds max_messages=4"),
+        (
+            ["explain", "-", "--context-window", "9" * 400, "--max-token-ratio", ".5"],
+            "int too large",
+        ),
         (["explain", "-", "--max-tokens", "x"], "explain: argument --max-tokens: invalid int"),
         (["explain", "-", "--json", "--html"], "explain: argument --html: not allowed with"),
         (["explain"], "explain: the following arguments are required: FILE"),

@@ -8,6 +8,7 @@ import copy
 import functools
 import os
 import pickle
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -717,3 +718,47 @@ def test_without_a_spool_nothing_is_kept() -> None:
     assert background([1], None)
     assert background.flush(20)
     assert background.dead_letters == 0
+
+
+def test_the_reason_of_a_dead_letter_may_be_any_text(tmp_path: Path) -> None:
+    """Half an emoji in an error stops nobody."""
+
+    def hook(pruned: list[Any], namespace: Any) -> None:
+        raise ValueError("text \udc80")
+
+    background = Background(hook, spool=tmp_path / "x.db", max_attempts=1)
+    background([1], "a")
+    assert background.flush(30)
+    assert background.dead_letters == 1
+    background.close(30)
+
+
+def test_a_file_that_was_removed_takes_nothing(tmp_path: Path) -> None:
+    """What a file without a name would take is refused, and the next batch makes a new file."""
+    seen: list[Any] = []
+    background = Background(lambda pruned, _: seen.extend(pruned), spool=tmp_path / "x.db")
+    background([1], "a")
+    assert background.flush(30)
+    background._pool.queue.last()  # the connection is open
+    (tmp_path / "x.db").rename(tmp_path / "y.db")
+    assert not background([2], "a")
+    assert background([2], "a")
+    assert background.flush(30)
+    other = tmp_path / "other"
+    other.write_bytes((tmp_path / "x.db").read_bytes())
+    background._pool.queue.last()
+    other.replace(tmp_path / "x.db")
+    assert not background([3], "a")
+    assert seen == [1, 2]
+    background.close(30)
+
+
+def test_a_file_that_cannot_be_used_is_no_reason_to_wait(tmp_path: Path) -> None:
+    """`flush` and `close` say that not all was done, and nothing looks after the file."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    background = Background(print, spool=folder / "x.db")
+    background.close(30)
+    shutil.rmtree(folder)
+    assert not background.flush(1)
+    assert not background.close(1)

@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     limits = {f.name: options[f.name] for f in fields(ReducerConfig) if f.name in options}
     try:
         reducer = MessageReducer(config=ReducerConfig(**limits))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         parser.error(str(error))
     try:
         messages = _read(options["file"])
@@ -154,7 +154,11 @@ def _read(name: str) -> list[dict[str, Any]]:
         )
     for index, message in enumerate(messages):
         if not isinstance(message, dict):
-            raise _InputError(_not_a_message(name, _line_of(text, index), message))
+            try:
+                line = _line_of(text, index)
+            except (ValueError, IndexError):  # the object names its messages twice
+                line = 1
+            raise _InputError(_not_a_message(name, line, message))
     return messages
 
 
@@ -187,7 +191,7 @@ def _reason(error: Exception) -> str:
 
 
 def _not_a_message(name: str, line: int, found: Any) -> str:
-    return f"{name}:{line}: expected a message, an object with a role, got {json.dumps(found):.40}"
+    return f"{name}:{line}: expected a message, an object with a role, got {type(found).__name__}"
 
 
 def _line_of(text: str, index: int) -> int:

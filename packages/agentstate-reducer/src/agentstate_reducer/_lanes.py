@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import copy
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -97,7 +98,10 @@ class Lanes:
 
     def pack(self, pruned: Pruned, namespace: Any) -> MemoryBatch:
         """The batch, in the context of the caller."""
-        return MemoryBatch(frozen(namespace), pruned, namespace, contextvars.copy_context())
+        place = frozen(namespace)
+        if isinstance(namespace, (list, tuple, dict)):
+            namespace = copy.deepcopy(namespace)  # the caller may change it meanwhile
+        return MemoryBatch(place, pruned, namespace, contextvars.copy_context())
 
     def put(self, packed: MemoryBatch) -> None:
         """The batch is the last of its lane."""

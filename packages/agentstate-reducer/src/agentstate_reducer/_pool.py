@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 import weakref
+from contextlib import suppress
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ class Pool:
         self.lock = threading.Condition()
         self.queue = self._new_queue()
         self._threads = self._done = 0
+        self._busy: set[int] = set()  # the threads that are in the hook
         self._kept = self._given_up = False
         self._closed = threading.Event()
 
@@ -57,18 +59,28 @@ class Pool:
         self.wake()
 
     def flush(self, timeout: float | None) -> bool:
-        """Whether what is queued now was done in time."""
+        """Whether what is queued now was done in time; False where the queue cannot say."""
+        if timeout is None and threading.get_ident() in self._busy:
+            raise RuntimeError("flush() and close() in the hook would wait for its own batch")
         self.wake()
-        with self.lock:
-            last = self.queue.last()
-            return self.lock.wait_for(lambda: not self.queue.holds(last), timeout)
+        try:
+            with self.lock:
+                last = self.queue.last()
+                return self.lock.wait_for(lambda: not self.queue.holds(last), timeout)
+        except RefusedError as error:
+            log.error("Background %s %s", name_of(self.fn), error)
+            return False
 
     def close(self, timeout: float | None) -> bool:
         """`flush`; nothing is open afterwards, or the end of the process does not wait."""
         done = self.flush(timeout)
         with self.lock:
             self._given_up = not done
-            if not self.queue.holds(self.queue.last()):  # nothing was put meanwhile
+            try:
+                left = self.queue.holds(self.queue.last())  # put meanwhile
+            except RefusedError:
+                left = False
+            if not left:
                 self._closed.set()
                 self.queue.close()
         return done
@@ -137,14 +149,20 @@ class Pool:
                 failure, fate = failure or "the batch was done and comes again", f"; {refusal}"
             self.lock.notify_all()
         if failure is not None:
-            log.error("Background %s failed: %s%s", name_of(self.fn), failure, fate)
+            with suppress(Exception):  # a log handler that raises must not end this thread
+                log.error("Background %s failed: %s%s", name_of(self.fn), failure, fate)
 
     def _call(self, batch: Batch) -> None:
-        reply = self.fn(*batch.content())
-        if inspect.isawaitable(reply):
-            import asyncio  # only for an async hook
+        thread = threading.get_ident()
+        self._busy.add(thread)
+        try:
+            reply = self.fn(*batch.content())
+            if inspect.isawaitable(reply):
+                import asyncio  # only for an async hook
 
-            asyncio.run(_awaited(reply))
+                asyncio.run(_awaited(reply))
+        finally:
+            self._busy.discard(thread)
 
     def drain(self) -> None:
         """What is ready is done, unless a batch takes too long; nothing is open."""
@@ -179,7 +197,8 @@ async def _awaited(reply: Awaitable[Any]) -> None:
 @atexit.register
 def _drain_all() -> None:
     for pool in list(pools):
-        pool.drain()
+        with suppress(RefusedError):  # a file that cannot be used any more
+            pool.drain()
 
 
 # SQLite forbids to fork with a connection that is open: there is none, and nobody opens one.

@@ -68,6 +68,7 @@ class Spool:
     def __init__(self, path: str, fn: RememberFn, max_attempts: int) -> None:
         self._path, self._max_attempts = path, max_attempts
         self._db: sqlite3.Connection | None = None
+        self._inode = 0  # what is committed to a file without a name is lost
         self._leases: dict[bytes, str] = {}  # of the batches that are out, and their namespaces
         self._host = host()
         self._owner = _owners.setdefault(path, _Owner(fn))
@@ -134,10 +135,11 @@ class Spool:
                 )
                 return f"; attempt {batch.attempts} of {self._max_attempts}, again in {retry:g} s"
             if reason is not None:
+                text = reason.encode("utf-8", "backslashreplace").decode()  # as SQLite wants it
                 db.execute(
                     "INSERT INTO dead_letters SELECT id, namespace, payload, added_at, ?, ?, ?"
                     " FROM batches WHERE id = ?",
-                    (batch.attempts, reason, now, batch.id),
+                    (batch.attempts, text, now, batch.id),
                 )
             db.execute("DELETE FROM batches WHERE id = ?", (batch.id,))
         return f"; attempt {batch.attempts} of {self._max_attempts}, now a dead letter"
@@ -221,6 +223,9 @@ class Spool:
         try:
             if self._db is None:
                 self._db = open_file(self._path, full_name_of(self._owner.fn))
+                self._inode = os.stat(self._path).st_ino
+            elif os.stat(self._path).st_ino != self._inode:
+                raise RefusedError(f"cannot use {self._path}: it was replaced by another file")
             yield self._db
         except BaseException as error:
             self.close()
