@@ -108,7 +108,10 @@ class Background:
         """Whether, after at most `timeout` seconds, nothing is queued or running.
 
         With `spool`: nothing is left of what the file held, whichever process put it there or is
-        at it. A batch that waits for its next attempt is waited for.
+        at it. A batch that waits for its next attempt is waited for. False as well where the file
+        cannot be used; while others have it locked, that takes some seconds more than `timeout`.
+
+        Raises `RuntimeError` in `fn` itself without a `timeout`: it would wait for its own batch.
         """
         return self._pool.flush(timeout)
 
