@@ -102,6 +102,18 @@ def test_writes_that_overtake_their_checkpoints_cost_no_request(table):
     assert table.count["query"] == 1
 
 
+def test_many_small_steps_on_a_large_state_are_read_in_one_request(table):
+    """A state that is worth more bytes than a query's documents hold is written again in time."""
+    saver, config = DocumentSaver(table), at("t")
+    large = "".join(uuid.uuid4().hex for _ in range(10_000))
+    for n in range(1050):
+        config = saver.put(config, checkpoint({"large": large, "n": n}), {}, {})
+        if n > 930:
+            table.count.clear()
+            assert saver.get_tuple(config).checkpoint["channel_values"] == {"large": large, "n": n}
+            assert table.count["query"] == 1
+
+
 @pytest.mark.parametrize("reducer", [None, MessageReducer(max_messages=20, min_messages=10)])
 def test_a_cold_read_is_at_most_two_requests(table, reducer):
     """A process that knows nothing reads a long thread in one more request at the most."""

@@ -53,6 +53,15 @@ def test_positions_grow_with_what_is_put():
     assert memory.latest("p", "") == ("1", 3)
 
 
+def test_writes_whose_heads_never_come_are_bounded():
+    """Another process may put them all: only the latest are kept."""
+    memory = Memory()
+    for n in range(1000):
+        memory.append_writes("p", "", f"{n:03}", 10, 1)
+    before = memory.end("p", "")
+    assert before.count - memory.append_head("p", "", "", 10).count < 20
+
+
 def test_a_forgotten_thread_is_unknown():
     """Nothing of the thread is left, and others are."""
     memory = Memory()

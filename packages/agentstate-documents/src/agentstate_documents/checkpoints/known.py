@@ -20,6 +20,9 @@ MAX_FINGERPRINTS = 100_000
 # A run puts onto the checkpoint it has just put; more than one serves branches and retries.
 _CHECKPOINTS_PER_NAMESPACE = 4
 
+# Checkpoints whose writes may be faster than their heads; only a run's latest steps are.
+_EARLY_PER_NAMESPACE = 16
+
 # What deflate makes of prose in messages, until this process has measured its own.
 _FIRST_RATIO = 0.45
 
@@ -126,6 +129,8 @@ class Memory:
             log.end = _sum(log.end, size, count)
             if checkpoint > log.latest:
                 log.early[checkpoint] = _sum(log.early.get(checkpoint, Position()), size, count)
+                if len(log.early) > _EARLY_PER_NAMESPACE:
+                    del log.early[min(log.early)]
 
     def append_head(self, partition: str, namespace: str, checkpoint: str, size: int) -> Position:
         """A head was put; the position just behind it.

@@ -20,9 +20,9 @@ from agentstate_documents.checkpoints.heads import (
     tag_of,
     whole_item,
 )
-from agentstate_documents.checkpoints.known import HERE, Channel, Known
+from agentstate_documents.checkpoints.known import HERE, Channel, Known, Position
 from agentstate_documents.checkpoints.read import open_reader
-from agentstate_documents.checkpoints.reader import checkpoint_prefix
+from agentstate_documents.checkpoints.reader import MAX_LIMIT, checkpoint_prefix
 from agentstate_documents.checkpoints.reference import (
     Reference,
     read_checkpoint_id,
@@ -49,6 +49,9 @@ _SMALL_BYTES = 24
 # Measured on 50 turns of a reduced chat: 5,000 writes 5 % more than this, 8,192 reads 20 %
 # more and writes no less.
 _SLACK_BYTES = 6144
+
+# What one query reads, with room for the writes of this checkpoint.
+_MOST_DOCUMENTS = MAX_LIMIT - 50
 
 # A script that inserts more of a list than this is written whole.
 _MOST_INSERTED = 0.7
@@ -120,10 +123,11 @@ def _fill(
     known = _known_parent(context, parent, head.id)
     end = context.memory.end(parent.partition, parent.namespace)
     state_size = sum(value.size for value in told.values()) * context.memory.ratio
+    farthest = Position(end.size - state_size - _SLACK_BYTES, end.count - _MOST_DOCUMENTS)
     channels: dict[str, Channel] = {}
     for name, value in told.items():
         old = known.channels.get(name) if known else None
-        if old is None or not _may_lean(context, value, old, end.size - state_size):
+        if old is None or not _may_lean(context, value, old, farthest):
             channels[name] = _hold(head, name, value)
         elif old.prints == value.prints:
             head.same += (name,)
@@ -144,12 +148,13 @@ def _known_parent(context: Context, parent: Reference, checkpoint_id: str) -> Kn
     return context.memory.find(parent.partition, parent.namespace, parent.checkpoint)
 
 
-def _may_lean(context: Context, value: Value, old: Channel, farthest: float) -> bool:
+def _may_lean(context: Context, value: Value, old: Channel, farthest: Position) -> bool:
     until = context.visible_until
     return (
         value.is_list == old.is_list
         and value.size > _SMALL_BYTES
-        and old.base.size >= farthest - _SLACK_BYTES
+        and old.base.size >= farthest.size
+        and old.base.count >= farthest.count
         and old.lives_until >= (math.inf if until is None else until)
     )
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 # A first look at a namespace this process knows nothing of.
 FIRST_LIMIT = 24
-_MAX_LIMIT = 1000
+# Documents asked for in one query.
+MAX_LIMIT = 1000
 # put_writes calls in flight land behind what the process knew; one more query costs more.
 MARGIN = 4
 
@@ -95,8 +96,8 @@ class Reader:
         """One more page is read, of the right size if `needed` documents in all will do."""
         limit = self.limit
         if limit is not None:
-            self.limit = min(8 * limit, _MAX_LIMIT)
-            limit = min(needed - self.count + MARGIN if needed else limit, _MAX_LIMIT)
+            self.limit = min(8 * limit, MAX_LIMIT)
+            limit = min(needed - self.count + MARGIN if needed else limit, MAX_LIMIT)
         page = yield from steps.page(
             self._partition,
             low=self.prefix,
