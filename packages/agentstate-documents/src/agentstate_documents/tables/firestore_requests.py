@@ -47,8 +47,9 @@ Step = Callable[..., Any]
 Procedure = Generator[Step | float, Any, R]
 
 GROUP = "agentstate"
-# Gets, deletes and pages: small enough for one request whatever the keys and bodies.
-_DOCUMENTS_PER_REQUEST = 200
+# Gets, deletes and pages: small enough for one request whatever the keys and bodies, and the
+# history of a `DeltaChannel` with a snapshot every fifty turns is one page.
+_DOCUMENTS_PER_REQUEST = 300
 # No collection id is longer; a path of several counts as one.
 _COLLECTION_BYTES = 1500
 # https://firebase.google.com/docs/firestore/quotas and /storage-size: a document holds 1 MiB; each
