@@ -98,7 +98,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         checkpoint, metadata = run(self._reduction.steps(config, checkpoint, metadata))
-        return self.inner.put(config, checkpoint, metadata, new_versions)
+        return self.inner.put(_of_a_graph(config), checkpoint, metadata, new_versions)
 
     async def aput(
         self,
@@ -108,7 +108,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         checkpoint, metadata = await arun(self._reduction.steps(config, checkpoint, metadata))
-        return await self.inner.aput(config, checkpoint, metadata, new_versions)
+        return await self.inner.aput(_of_a_graph(config), checkpoint, metadata, new_versions)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         saved: CheckpointTuple | None = self._reduction.read(self.inner.get_tuple(config))
@@ -260,6 +260,13 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         leave: Any = getattr(self.inner, "__aexit__", None)
         left: bool | None = await leave(kind, error, trace) if leave else None
         return left
+
+
+def _of_a_graph(config: Any) -> Any:
+    """The config with its `checkpoint_ns`, the root's if it has none: many savers require it."""
+    configurable = config["configurable"]
+    graph = configurable.get("checkpoint_ns") or ""
+    return {**config, "configurable": {**configurable, "checkpoint_ns": graph}}
 
 
 def _reduced_by_inner(
