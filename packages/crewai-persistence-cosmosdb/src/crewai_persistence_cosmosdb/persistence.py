@@ -73,7 +73,7 @@ class CosmosDBFlowPersistence(DocumentFlowPersistence):
         table = make_table()  # says what is wrong with its arguments
 
         def open_table() -> CosmosDBTable:
-            if key or not needs_key:
+            if not needs_key or key or credential or client:
                 return table
             if not os.environ.get(KEY_VARIABLE):
                 raise ValueError(
