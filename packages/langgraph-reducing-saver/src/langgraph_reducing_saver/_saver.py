@@ -14,7 +14,6 @@ from agentstate_reducer.integration import CheckpointReduction, arun, message_ke
 if TYPE_CHECKING:
     import builtins
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import (
@@ -235,14 +234,9 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
             self.inner.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
+    def __exit__(self, *reason: object) -> bool | None:
         leave: Any = getattr(self.inner, "__exit__", None)
-        left: bool | None = leave(kind, error, trace) if leave else None
+        left: bool | None = leave(*reason) if leave else None
         return left
 
     async def __aenter__(self) -> ReducingSaver:  # noqa: PYI034
@@ -251,14 +245,9 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
             await self.inner.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
+    async def __aexit__(self, *reason: object) -> bool | None:
         leave: Any = getattr(self.inner, "__aexit__", None)
-        left: bool | None = await leave(kind, error, trace) if leave else None
+        left: bool | None = await leave(*reason) if leave else None
         return left
 
 
