@@ -41,6 +41,8 @@ class CosmosDBFlowPersistence(DocumentFlowPersistence):
         credential: of azure-identity, instead of a key.
         client: an `azure.cosmos.CosmosClient`; never closed here.
         needs_key: whether a dump was made of a persistence that was given a key.
+        **options: `reducer`, `messages_key`, `namespace`, `ttl_seconds` and `create`, as
+            `DocumentFlowPersistence` has them.
     """
 
     endpoint: str | None = None

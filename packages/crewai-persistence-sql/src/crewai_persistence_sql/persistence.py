@@ -40,6 +40,8 @@ class SQLFlowPersistence(DocumentFlowPersistence):
         url: of SQLAlchemy, with or without a driver; without it, what the variable says.
         table_name: 1 to 63 letters, digits and underscores.
         engine: one of the caller's instead of a URL; never disposed of here.
+        **options: `reducer`, `messages_key`, `namespace`, `ttl_seconds` and `create`, as
+            `DocumentFlowPersistence` has them.
     """
 
     url: str | None = None
