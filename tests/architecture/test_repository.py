@@ -50,7 +50,7 @@ def test_every_package_has_the_same_license(root: Path, package: Path) -> None:
 
 
 def test_a_module_holds_one_idea(root: Path) -> None:
-    """No module is too long to be read at one go."""
+    """No module is too long to be read in one go."""
     long = {
         str(path.relative_to(root)): lines
         for path in root.glob("packages/*/src/**/*.py")
