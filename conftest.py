@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 
 import pytest
@@ -30,6 +31,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 pytest.register_assert_rewrite("agentstate_documents.testing")
 
 pytest_plugins = ["servers.fixtures", "servers.firestore.fixtures"]
+
+
+def pytest_unconfigure() -> None:
+    """What CrewAI has kept is gone."""
+    shutil.rmtree(os.environ["CREWAI_STORAGE_DIR"], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

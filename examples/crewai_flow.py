@@ -1,7 +1,8 @@
 """A CrewAI conversation that stays bounded in SQLite, with a memory for each user.
 
-Run it twice: the second run goes on where the first one stopped. It wants CrewAI 1.15.30 or newer.
+Run it twice: the second run goes on where the first one stopped.
 
+    pip install crewai crewai-persistence-sql
     python examples/crewai_flow.py
 """
 
@@ -11,8 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from crewai.flow import ConversationConfig, ConversationState
-from crewai.flow.flow import Flow, listen
+from crewai.flow.flow import Flow, start
 from crewai.flow.persistence import FlowPersistence, persist
 
 from agentstate_reducer import MessageReducer, ReducerConfig, RememberFn
@@ -63,21 +63,26 @@ def build_chat(persistence: FlowPersistence) -> Any:
     """A conversation that is stored after every step."""
 
     @persist(persistence)
-    @ConversationConfig(trace_scope="turn")
-    class Chat(Flow[ConversationState]):
+    class Chat(Flow):
         _skip_auto_memory = True  # it would want an embedding model
 
-        def route_turn(self, context: Any) -> str:
-            """Every turn goes to the one step there is; a real flow decides."""
-            return "question"
-
-        @listen("question")
+        @start()
         def answer(self) -> str:
             """Stand in for a crew or a model: replace it with yours."""
-            asked = sum(message.role == "user" for message in self.state.messages)
-            return f"I can see {asked} of your messages."
+            messages = self.state.setdefault("messages", [])
+            messages.append({"role": "user", "content": self.state["question"]})
+            asked = sum(message["role"] == "user" for message in messages)
+            reply = f"I can see {asked} of your messages."
+            messages.append({"role": "assistant", "content": reply})
+            return reply
 
-    return Chat(suppress_flow_events=True)
+    return Chat
+
+
+def say(chat: Any, conversation: str, text: str) -> Any:
+    """One turn: a run of the flow, which goes on with what is stored under its id."""
+    flow = chat(suppress_flow_events=True)  # or CrewAI prints five boxes a turn
+    return flow.kickoff(inputs={"id": conversation, "question": text})
 
 
 def main() -> None:
@@ -86,7 +91,7 @@ def main() -> None:
     persistence = open_persistence(Path("flows.db"), notebook)
     chat = build_chat(persistence)
     for n in range(6):
-        print(chat.handle_turn(f"Message {n}", session_id="alice-1"))
+        print(say(chat, "alice-1", f"Message {n}"))
     stored = persistence.load_state("alice-1")
     assert stored is not None
     print(f"{len(stored['messages'])} messages in the flow, ", end="")

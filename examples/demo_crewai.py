@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from crewai.events.event_listener import event_listener
-from crewai_flow import Notebook, build_chat, open_persistence
+from crewai_flow import Notebook, build_chat, open_persistence, say
 
 from crewai_persistence_sql import SQLFlowPersistence
 
@@ -72,7 +72,7 @@ def talk(folder: Path, user: str, turn: int, deliveries: Deliveries | None) -> N
         persistence = SQLFlowPersistence(f"sqlite:///{folder / 'plain.db'}")
     else:
         persistence = open_persistence(folder / "flows.db", deliveries)
-    build_chat(persistence).handle_turn(said_by(user, turn), session_id=f"{user}-1")
+    say(build_chat(persistence), f"{user}-1", said_by(user, turn))
     persistence.close()
 
 

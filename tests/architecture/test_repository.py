@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+LONGEST_MODULE = 300
+"""Lines; a module that outgrows them is two ideas."""
 
-HEAVY = {"asyncio", "sqlite3", "concurrent.futures", "http", "email", "unittest"}
 SDKS = {
     "boto3",
     "botocore",
@@ -32,13 +32,6 @@ def loaded_by(module: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_importing_the_core_is_light() -> None:
-    """The core loads nothing outside the standard library, and nothing heavy in it."""
-    loaded = {name.partition(".")[0] for name in loaded_by("agentstate_reducer")}
-    assert loaded - {"agentstate_reducer"} <= sys.stdlib_module_names
-    assert not loaded_by("agentstate_reducer") & HEAVY
-
-
 def test_importing_a_package_loads_no_sdk(package: Path) -> None:
     """An adapter costs nothing until it is used."""
     loaded = loaded_by(package.name.replace("-", "_"))
@@ -56,13 +49,12 @@ def test_every_package_has_the_same_license(root: Path, package: Path) -> None:
     assert (package / "LICENSE").read_bytes() == (root / "LICENSE").read_bytes()
 
 
-@pytest.mark.parametrize("limit", [300])
-def test_a_module_holds_one_idea(root: Path, limit: int) -> None:
-    """A module that outgrows the limit is two ideas."""
+def test_a_module_holds_one_idea(root: Path) -> None:
+    """No module is too long to be read in one go."""
     long = {
         str(path.relative_to(root)): lines
         for path in root.glob("packages/*/src/**/*.py")
         if path.parent.name != "testing"  # contracts are lists of tests
-        if (lines := len(path.read_text().splitlines())) > limit
+        if (lines := len(path.read_text().splitlines())) > LONGEST_MODULE
     }
     assert long == {}

@@ -17,6 +17,21 @@ PAGES = sorted(
 )
 
 
+@pytest.fixture
+def _database(request: pytest.FixtureRequest, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page about a database is run against the server the tests have for it."""
+    if "firestore" in str(page):
+        request.getfixturevalue("firestore_control")
+    if "dynamodb" in str(page):
+        aws_environment = request.getfixturevalue("aws_environment")
+        aws_environment.setenv("AWS_ENDPOINT_URL", request.getfixturevalue("dynamodb_endpoint"))
+    if "cosmosdb" in str(page):
+        server = request.getfixturevalue("cosmosdb_server")
+        monkeypatch.setenv("COSMOSDB_ENDPOINT", server.endpoint)
+        monkeypatch.setenv("COSMOSDB_KEY", server.key)
+
+
+@pytest.mark.usefixtures("_database")
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_snippet_of_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

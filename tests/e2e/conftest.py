@@ -1,4 +1,4 @@
-"""The applications that play the story. A new database joins as one more entry of OPENERS."""
+"""The applications that play the story, over every saver and persistence there is."""
 
 from __future__ import annotations
 

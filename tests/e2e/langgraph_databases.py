@@ -19,13 +19,10 @@ MakeSaver = Callable[..., Any]
 
 def dynamodb(request: pytest.FixtureRequest) -> MakeSaver:
     """Savers over one DynamoDB table."""
-    monkeypatch = request.getfixturevalue("monkeypatch")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
+    request.getfixturevalue("aws_environment")
     endpoint = request.getfixturevalue("dynamodb_endpoint")
     table = f"checkpoints-{uuid.uuid4().hex}"
-    place = {"region_name": "eu-central-1", "endpoint_url": endpoint}
-    return lambda **options: DynamoDBSaver(table, **place, **options)
+    return lambda **options: DynamoDBSaver(table, endpoint_url=endpoint, **options)
 
 
 def cosmosdb(request: pytest.FixtureRequest) -> MakeSaver:

@@ -41,6 +41,19 @@ def test_threads_and_memories_share_a_postgresql_database(
             assert stored + remembered == 30 * run
 
 
+@pytest.mark.parametrize(("name", "said"), [("crewai_flow", 12), ("langgraph_sqlite", 36)])
+def test_conversations_go_on_in_files(name: str, said: int, tmp_path: Path) -> None:
+    """The second run resumes the first; each message is stored or in the memory of its user."""
+    for run in (1, 2):
+        command = [sys.executable, str(ROOT / "examples" / f"{name}.py")]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        last = done.stdout.splitlines()[-1]
+        stored, remembered = (int(word) for word in last.split() if word.isdigit())
+        assert stored <= 20
+        assert stored + remembered == said * run
+
+
 # LangMem 0.0.30 imports names that LangGraph has moved since.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:langmem")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:trustcall")

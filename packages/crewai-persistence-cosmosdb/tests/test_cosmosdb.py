@@ -88,6 +88,18 @@ def test_a_client_of_the_caller_is_used(cosmosdb_server: CosmosServer, made: Bac
     assert [database["id"] for database in client.list_databases()].count(DATABASE) == 1
 
 
+def test_a_client_beside_a_dump_needs_no_key(
+    cosmosdb_server: CosmosServer, made: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What opens the account may be given again, whatever the dumped persistence had."""
+    persistence, flow = made(), uuid.uuid4().hex
+    persistence.save_state(flow, "m", {"id": flow})
+    dump = persistence.model_dump(mode="json")
+    monkeypatch.delenv("COSMOSDB_KEY")
+    client = CosmosClient(cosmosdb_server.endpoint, KEY)
+    assert CosmosDBFlowPersistence(**dump, client=client).load_state(flow) == {"id": flow}
+
+
 def test_a_bad_name_is_refused() -> None:
     """A name Cosmos DB does not take is told where it is given."""
     with pytest.raises(ValueError, match="container_name"):

@@ -93,6 +93,13 @@ def test_an_engine_of_the_caller_is_used_and_kept(tmp_path: Path) -> None:
     engine.dispose()
 
 
+def test_a_url_beside_an_engine_is_refused(tmp_path: Path) -> None:
+    """They may name two databases, and nobody could tell which one holds the flows."""
+    engine = sqlalchemy.create_engine(f"sqlite:///{tmp_path / 'flows.db'}")
+    with pytest.raises(ValueError, match="one of url and engine"):
+        SQLFlowPersistence("sqlite:///other.db", engine=engine)
+
+
 @pytest.mark.parametrize("bad", ["no url", f"://{SECRET}", "", 7])
 def test_what_is_no_url_is_refused(bad: Any) -> None:
     """A mistake is told at once, and not repeated: it may hold a password."""

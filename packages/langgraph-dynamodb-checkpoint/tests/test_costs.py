@@ -22,13 +22,13 @@ KEY = b"0123456789abcdef"
 @pytest.mark.parametrize(
     ("options", "megabytes", "units", "kilobytes"),
     [
-        pytest.param({"reducer": MessageReducer(10, 20)}, 0.25, 290, 22, id="reduced"),
-        pytest.param({}, 0.30, 330, 80, id="plain"),
+        pytest.param({"reducer": MessageReducer(10, 20)}, 0.24, 290, 22, id="reduced"),
+        pytest.param({}, 0.26, 310, 55, id="plain"),
         pytest.param(
             {"serde": EncryptedSerializer.from_pycryptodome_aes(key=KEY)},
-            0.60,
-            600,
-            160,
+            0.29,
+            320,
+            55,
             id="encrypted",
         ),
     ],

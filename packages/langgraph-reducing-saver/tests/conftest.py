@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -189,12 +188,6 @@ def chat(inner: Inner, durability: str) -> Callable[..., Chat]:
         return Chat(compiles(saver), is_async, durability, config)
 
     return start
-
-
-@pytest.fixture
-def number() -> Iterator[int]:
-    """0, 1, 2, ... for ids."""
-    return itertools.count()
 
 
 @pytest.fixture

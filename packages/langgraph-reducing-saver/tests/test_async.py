@@ -13,8 +13,10 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
@@ -241,9 +243,6 @@ async def test_one_wrapper_serves_two_event_loops() -> None:
 
 async def test_a_sync_saver_stays_sync(shared_postgresql: str) -> None:
     """What the inner saver cannot do under `ainvoke`, the wrapper cannot do either."""
-    from langgraph.checkpoint.postgres import PostgresSaver
-    from langgraph.checkpoint.sqlite import SqliteSaver
-
     with (
         PostgresSaver.from_conn_string(shared_postgresql) as postgresql,
         SqliteSaver.from_conn_string(":memory:") as sqlite,

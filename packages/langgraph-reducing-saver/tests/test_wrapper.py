@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import inspect
 import os
 import pickle
 import subprocess
 import sys
 import textwrap
+import uuid
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -21,7 +23,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import StateGraph
 from langgraph.graph.message import add_messages
 
-from agentstate_reducer import MessageReducer
+from agentstate_reducer import MessageReducer, ReducerConfig
 from langgraph_reducing_saver import ReducingSaver
 
 BASE_NAMES = [name for name in dir(BaseCheckpointSaver) if not name.startswith("_")]
@@ -57,7 +59,11 @@ def parameters(method: Any) -> Any:
 
 
 class Recorder(BaseCheckpointSaver[Any]):
-    """Says which method was called, with what."""
+    """Notes which method was called, with what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Any] = []
 
     @property
     def config_specs(self) -> list[Any]:
@@ -71,10 +77,11 @@ def _recording(name: str) -> Any:
     is_async = inspect.iscoroutinefunction(getattr(BaseCheckpointSaver, name))
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return name, args, kwargs
+        self.calls.append((name, args, kwargs))
+        return name
 
     async def acall(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return name, args, kwargs
+        return call(self, *args, **kwargs)
 
     return acall if is_async else call
 
@@ -96,13 +103,16 @@ for _name in FORWARDED:
 
 @pytest.mark.parametrize("name", FORWARDED)
 async def test_what_is_called_reaches_the_inner_saver_as_it_came(name: str) -> None:
-    """Both faces of every method that is none of the wrapper's business."""
+    """Both faces of every method that is none of the wrapper's business, and what they answer."""
     args, kwargs = FORWARDED[name]
-    saver = wrapped(Recorder())
-    answer = getattr(saver, name)(*args, **kwargs)
-    assert answer == (name, tuple(args), kwargs) or answer is None
+    inner = Recorder()
+    saver = wrapped(inner)
+    assert getattr(saver, name)(*args, **kwargs) in (None, name)
+    expected = [(name, tuple(args), kwargs)]
     if hasattr(saver, f"a{name}"):
-        await getattr(saver, f"a{name}")(*args, **kwargs)
+        assert await getattr(saver, f"a{name}")(*args, **kwargs) in (None, f"a{name}")
+        expected.append((f"a{name}", tuple(args), kwargs))
+    assert inner.calls == expected
     assert saver.config_specs == ["a spec"]
 
 
@@ -242,13 +252,15 @@ def test_context_managers_enter_the_inner_saver_if_it_is_one() -> None:
 
 def test_the_inner_saver_may_reduce_already() -> None:
     """The same reducer is applied once; another one, or other channels, are a mistake."""
-    reducer = MessageReducer(2, 4)
+    reductions: list[Any] = []
+    config = ReducerConfig(min_messages=2, max_messages=4, on_reduce=reductions.append)
+    reducer = MessageReducer(config=config)
     once = ReducingSaver(InMemorySaver(), reducer)
     twice = ReducingSaver(once, reducer)
     messages = [{"role": "user", "content": str(i), "id": str(i)} for i in range(8)]
     checkpoint: Any = {**empty_checkpoint(), "channel_values": {"messages": messages}}
     twice.put(CONFIG, checkpoint, {}, checkpoint["channel_versions"])
-    assert twice._reduction.messages_keys == ()
+    assert len(reductions) == 1
     with pytest.raises(ValueError, match="another reducer"):
         ReducingSaver(once, MessageReducer(2, 4))
     with pytest.raises(ValueError, match="chat"):
@@ -280,6 +292,27 @@ def test_a_put_that_names_no_thread_is_refused_before_any_hook(config: Any, memo
         with pytest.raises(ValueError, match="thread_id"):
             put(config, checkpoint, {}, {})
     assert memory.batches == []
+
+
+@pytest.mark.parametrize("more", [{}, {"checkpoint_ns": None}])
+async def test_a_put_that_names_no_graph_is_stored_in_the_root(
+    more: dict[str, Any], inner: Any, memory: Any
+) -> None:
+    """Most savers refuse such a config, which must not happen after the hooks were served."""
+    saver = ReducingSaver(inner.saver, memory.reducer(1, 2))
+    config: Any = {"configurable": {"thread_id": uuid.uuid4().hex, **more}}
+    given = copy.deepcopy(config)
+    messages = [HumanMessage(str(i), id=str(i)) for i in range(4)]
+    checkpoint: Any = {
+        **empty_checkpoint(),
+        "channel_values": {"messages": messages},
+        "channel_versions": {"messages": 1},
+    }
+    put = saver.aput if inner.is_async else functools.partial(asyncio.to_thread, saver.put)
+    stored = await put(config, checkpoint, {}, {"messages": 1})
+    assert stored["configurable"]["checkpoint_ns"] == ""
+    assert memory.ids == ["1", "2"]
+    assert config == given
 
 
 async def test_a_thread_that_prune_deletes_leaves_its_namespace_to_nobody(memory: Any) -> None:
@@ -314,7 +347,7 @@ def test_strict_msgpack_restores_the_types_of_the_state() -> None:
     """The allowlist of a graph reaches a clone of the inner saver and leaves that one alone."""
     script = """
         from typing import Annotated, TypedDict
-        from agentstate_reducer import MessageReducer
+        from agentstate_reducer import MessageReducer, ReducerConfig
         from langchain_core.messages import HumanMessage
         from langgraph.checkpoint.memory import InMemorySaver
         from langgraph.graph import StateGraph

@@ -41,6 +41,8 @@ class CosmosDBFlowPersistence(DocumentFlowPersistence):
         credential: of azure-identity, instead of a key.
         client: an `azure.cosmos.CosmosClient`; never closed here.
         needs_key: whether a dump was made of a persistence that was given a key.
+        **options: `reducer`, `messages_key`, `namespace`, `ttl_seconds` and `create`, as
+            `DocumentFlowPersistence` has them.
     """
 
     endpoint: str | None = None
@@ -73,7 +75,7 @@ class CosmosDBFlowPersistence(DocumentFlowPersistence):
         table = make_table()  # says what is wrong with its arguments
 
         def open_table() -> CosmosDBTable:
-            if key or not needs_key:
+            if not needs_key or key or credential or client:
                 return table
             if not os.environ.get(KEY_VARIABLE):
                 raise ValueError(

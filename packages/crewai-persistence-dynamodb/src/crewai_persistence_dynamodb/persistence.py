@@ -29,6 +29,8 @@ class DynamoDBFlowPersistence(DocumentFlowPersistence):
         endpoint_url: another address of the service, a local one for instance.
         boto_session: a `boto3.Session` to make the client from.
         client: a boto3 client for "dynamodb"; never closed here.
+        **options: `reducer`, `messages_key`, `namespace`, `ttl_seconds` and `create`, as
+            `DocumentFlowPersistence` has them.
     """
 
     table_name: str

@@ -29,6 +29,8 @@ class FirestoreFlowPersistence(DocumentFlowPersistence):
         collection_name: the collection, made by the first document.
         database: another than "(default)".
         client: a `google.cloud.firestore.Client`; never closed here.
+        **options: `reducer`, `messages_key`, `namespace`, `ttl_seconds` and `create`, as
+            `DocumentFlowPersistence` has them.
     """
 
     project_id: str | None = None

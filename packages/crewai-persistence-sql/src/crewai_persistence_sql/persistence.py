@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
@@ -41,6 +40,8 @@ class SQLFlowPersistence(DocumentFlowPersistence):
         url: of SQLAlchemy, with or without a driver; without it, what the variable says.
         table_name: 1 to 63 letters, digits and underscores.
         engine: one of the caller's instead of a URL; never disposed of here.
+        **options: `reducer`, `messages_key`, `namespace`, `ttl_seconds` and `create`, as
+            `DocumentFlowPersistence` has them.
     """
 
     url: str | None = None
@@ -55,14 +56,17 @@ class SQLFlowPersistence(DocumentFlowPersistence):
         **options: Unpack[Options],
     ) -> None:
         place: dict[str, Any] = {"table_name": table_name, "create": options.get("create", True)}
-        known = engine.url if engine is not None else _parsed(url)
-        if engine is None and (known is None or _hides(known)):
-            open_table = partial(_open_from_environment, known, place)
-        else:  # made at once, since it says what is wrong with its arguments
-            table = SQLTable(known if engine is None else None, engine=engine, **place)
-            open_table = partial(_same, table)
-        shown = None if known is None else _shown(known)
-        super().__init__(open_table, url=shown, table_name=table_name, **options)
+        given = _parsed(url)
+        known = given if engine is None else engine.url
+        hidden = known is None or (engine is None and _hides(known))
+        # Made at once where it can be, since it says what is wrong with its arguments.
+        table = None if hidden else SQLTable(given, engine=engine, **place)
+        super().__init__(
+            lambda: table or _open_from_environment(known, place),
+            url=None if known is None else _shown(known),
+            table_name=table_name,
+            **options,
+        )
 
 
 def _parsed(url: str | sqlalchemy.URL | None) -> sqlalchemy.URL | None:
@@ -97,7 +101,3 @@ def _open_from_environment(shown: sqlalchemy.URL | None, place: dict[str, Any]) 
 
 def _database(url: sqlalchemy.URL) -> str:
     return f"{url.get_backend_name()} {url.host or ''}:{url.port or ''}/{url.database or ''}"
-
-
-def _same(table: SQLTable) -> SQLTable:
-    return table

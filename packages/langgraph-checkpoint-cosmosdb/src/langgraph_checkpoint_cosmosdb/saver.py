@@ -61,6 +61,11 @@ class CosmosDBSaver(DocumentSaver):
             ttl_seconds: How long a checkpoint can be read after it was put. Cosmos DB removes
                 what has expired.
             serde: What turns values into bytes, LangGraph's own by default.
+
+        Raises:
+            TypeError: An argument is of the wrong kind.
+            ValueError: One is no name the database takes, or out of range; there is no endpoint,
+                or a `key` and a `credential`.
         """
         table, async_table = cosmosdb_tables(
             database_name,

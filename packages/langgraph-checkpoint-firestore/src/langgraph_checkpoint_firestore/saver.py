@@ -56,6 +56,10 @@ class FirestoreSaver(DocumentSaver):
             ttl_seconds: How long a checkpoint can be read after it was put. Firestore removes
                 what has expired once `setup` was called.
             create: Whether `setup` may change the settings of fields.
+
+        Raises:
+            TypeError: An argument is of the wrong kind.
+            ValueError: One is no name the database takes, or out of range.
         """
         table, async_table = firestore_tables(
             checkpoints_collection,

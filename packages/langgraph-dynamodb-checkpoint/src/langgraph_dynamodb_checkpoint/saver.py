@@ -59,6 +59,10 @@ class DynamoDBSaver(DocumentSaver):
             reducer: What bounds the message lists that are stored, and hands what leaves them
                 to its hooks before that.
             messages_key: The channel, or channels, that hold such lists.
+
+        Raises:
+            TypeError: An argument is of the wrong kind.
+            ValueError: One is no name the database takes, or out of range.
         """
         table, async_table = dynamodb_tables(
             table_name,

@@ -14,7 +14,6 @@ from agentstate_reducer.integration import CheckpointReduction, arun, message_ke
 if TYPE_CHECKING:
     import builtins
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import (
@@ -98,7 +97,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         checkpoint, metadata = run(self._reduction.steps(config, checkpoint, metadata))
-        return self.inner.put(config, checkpoint, metadata, new_versions)
+        return self.inner.put(_of_a_graph(config), checkpoint, metadata, new_versions)
 
     async def aput(
         self,
@@ -108,7 +107,7 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         checkpoint, metadata = await arun(self._reduction.steps(config, checkpoint, metadata))
-        return await self.inner.aput(config, checkpoint, metadata, new_versions)
+        return await self.inner.aput(_of_a_graph(config), checkpoint, metadata, new_versions)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         saved: CheckpointTuple | None = self._reduction.read(self.inner.get_tuple(config))
@@ -235,14 +234,9 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
             self.inner.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
+    def __exit__(self, *reason: object) -> bool | None:
         leave: Any = getattr(self.inner, "__exit__", None)
-        left: bool | None = leave(kind, error, trace) if leave else None
+        left: bool | None = leave(*reason) if leave else None
         return left
 
     async def __aenter__(self) -> ReducingSaver:  # noqa: PYI034
@@ -251,15 +245,17 @@ class ReducingSaver(BaseCheckpointSaver[Any]):
             await self.inner.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
+    async def __aexit__(self, *reason: object) -> bool | None:
         leave: Any = getattr(self.inner, "__aexit__", None)
-        left: bool | None = await leave(kind, error, trace) if leave else None
+        left: bool | None = await leave(*reason) if leave else None
         return left
+
+
+def _of_a_graph(config: Any) -> Any:
+    """The config with its `checkpoint_ns`, the root's if it has none: many savers require it."""
+    configurable = config["configurable"]
+    graph = configurable.get("checkpoint_ns") or ""
+    return {**config, "configurable": {**configurable, "checkpoint_ns": graph}}
 
 
 def _reduced_by_inner(
