@@ -516,6 +516,7 @@ def test_close_leaves_one_file_and_the_object_usable(spooled: Any, path: Path) -
     for n in range(2):
         assert background([n], "ada")
         assert background.close(20)
+        assert background.dead_letters == 0
         assert os.listdir(path.parent) == ["memory.db"]
     assert [batch for _, batch in hook.taken] == [[0], [1]]
 

@@ -125,8 +125,7 @@ class Background:
     @property
     def dead_letters(self) -> int:
         """How many batches the file of `spool` keeps that failed `max_attempts` times."""
-        with self._pool.lock:
-            return self._pool.queue.dead()
+        return self._pool.dead()
 
     def _new_pool(self) -> Pool:
         limit = min(self.workers, self.max_pending)

@@ -85,6 +85,15 @@ class Pool:
                 self.queue.close()
         return done
 
+    def dead(self) -> int:
+        """How many batches were given up and kept; a pool that is closed stays so."""
+        with self.lock:
+            try:
+                return self.queue.dead()
+            finally:
+                if self._closed.is_set():
+                    self.queue.close()
+
     def wake(self, *, keeper: bool = False) -> float | None:
         """What is ready has a thread; returns in how many seconds to look again, if at all."""
         with self.lock:
