@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import copy
 import functools
+import logging
 import os
 import pickle
 import shutil
@@ -491,6 +492,34 @@ def test_a_file_that_cannot_be_used_for_a_while_is_tried_again(
     sql(path, "UPDATE lanes SET free_at = 1")
     assert background.flush(20)
     assert hook.taken == [("ada", [1])]
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_log_that_raises_does_not_end_the_watch_over_the_file(
+    spooled: Any, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A retry comes after a time in which the file could not be used, whatever the log does."""
+    monkeypatch.setattr(_spool, "FIRST_RETRY_SECONDS", 100)
+    said: list[str] = []
+
+    def refuse(record: logging.LogRecord) -> bool:
+        said.append(record.getMessage())
+        raise ZeroDivisionError
+
+    logger = logging.getLogger("agentstate_reducer")
+    logger.addFilter(refuse)
+    try:
+        hook = Recorder(failures=1)
+        assert spooled(hook)([1], "ada")
+        until(lambda: "again in" in "".join(said))
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=20)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            until(lambda: "database is locked" in "".join(said))
+            db.execute("ROLLBACK")
+        sql(path, "UPDATE lanes SET free_at = 1")
+        until(lambda: hook.taken == [("ada", [1])])
+    finally:
+        logger.removeFilter(refuse)
 
 
 def test_without_a_thread_to_be_had_the_batch_runs_in_the_callers(
