@@ -54,9 +54,11 @@ class Background:
     process. `fn` does not see the caller's context variables. `max_pending` bounds what is held
     in memory, and drops nothing.
 
-    The file belongs to one hook, by module and qualified name; another one is a `ValueError`. It
-    is an SQLite database in WAL mode, so on a local disk, and holds pickles: who can write to it
-    can run code in this process. It is created for its user alone, and has to stay so.
+    The file belongs to one hook, by module and qualified name; another one is a `ValueError`, in
+    this process also one of that name that does not equal it, such as the copy of a
+    `functools.partial` that a pickle brings. It is an SQLite database in WAL mode, so on a local
+    disk, and holds pickles: who can write to it can run code in this process. It is created for
+    its user alone, and has to stay so.
     """
 
     def __init__(
