@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._config import ReducerConfig
-from ._messages import id_of, role_of
+from ._messages import ROLES, id_of, role_of
 from ._parts import Parts
 from ._reducer import MessageReducer
 
@@ -24,14 +24,6 @@ Says for every message of FILE whether reduce() would take it out, and why. FILE
 holds messages as JSON: a list, an object with a list under "messages", or one message a line;
 "-" is the standard input. Without limits those of ReducerConfig() hold: 10 of 20 messages."""
 
-_ROLES = {
-    "h": "human",
-    "a": "ai",
-    "s": "system",
-    "t": "tool",
-    "f": "function",
-    "u": "unknown",
-}
 _SHOWN_CHARACTERS = 60  # of a message, in a line of the table
 
 _PAGE = """\
@@ -218,7 +210,7 @@ def _next(text: str, at: int) -> int:
 def _rows(messages: list[dict[str, Any]], plan: Plan) -> list[tuple[str, str, str, str, str]]:
     """Index, role, verdict, reason and text of each message."""
     return [
-        (str(i), _ROLES[role_of(m)], "leaves" if v.leaves else "stays", v.reason, _text_of(m))
+        (str(i), ROLES[role_of(m)], "leaves" if v.leaves else "stays", v.reason, _text_of(m))
         for i, (m, v) in enumerate(zip(messages, plan.verdicts, strict=True))
     ]
 
@@ -254,7 +246,7 @@ def _as_json(messages: list[dict[str, Any]], plan: Plan) -> str:
         {
             "index": i,
             "id": id_of(message),
-            "role": _ROLES[role_of(message)],
+            "role": ROLES[role_of(message)],
             "leaves": verdict.leaves,
             "reason": verdict.reason,
         }
