@@ -283,15 +283,19 @@ def test_a_copied_checkpoint_keeps_what_is_noted_in_it() -> None:
     assert thread.rows["9"].metadata[METADATA_KEY] == before
 
 
-def test_histories_used_longest_ago_are_forgotten() -> None:
+@pytest.mark.parametrize(("others", "handed"), [(0, "abc"), (3, "ababc")])
+def test_histories_used_longest_ago_are_forgotten(
+    others: int, handed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process that serves many threads stays small; a message may then come again."""
+    monkeypatch.setattr("agentstate_reducer._histories.MAX_LISTS", 3)
     thread = Thread()
-    live = said("a", "b")
+    live = said(*"abcd")
     thread.put("1", None, live)
-    for n in range(4_100):
+    for n in range(others):
         thread.put(f"other{n}", f"none{n}", said("x"))
-    thread.put("2", "1", [*live, *said("c", "d")])
-    assert texts(message for _, message in thread.handed) == ["a", "b"]
+    thread.put("2", "1", [*live, *said("e")])
+    assert texts(message for _, message in thread.handed) == list(handed)
 
 
 def test_a_copy_or_pickle_starts_with_empty_memory() -> None:

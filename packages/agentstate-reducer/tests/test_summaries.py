@@ -171,9 +171,6 @@ def test_a_block_known_to_an_adapter_is_rolled_too() -> None:
     assert blocks(heard) == []
 
 
-# -- once -------------------------------------------------------------------------------------
-
-
 def test_one_prune_is_summarised_once() -> None:
     """A list that is reduced again, as at every step of a graph, costs no second call."""
     summarizer = Summarizer()
@@ -229,9 +226,6 @@ def test_the_number_of_remembered_texts_is_bounded(monkeypatch: pytest.MonkeyPat
     assert len(summarizer.given) == 3
     pruner.reduce(turns(6, 10))
     assert len(summarizer.given) == 4
-
-
-# -- failures ---------------------------------------------------------------------------------
 
 
 def broken_factory(text: str, count: int) -> list[Any]:
@@ -344,9 +338,6 @@ def test_a_summariser_may_use_the_same_reducer() -> None:
 
     pruner = reducer(summarize)
     assert (pruner.reduce(turns(6)).summary, inner) == ("text", ["text"])
-
-
-# -- shapes -----------------------------------------------------------------------------------
 
 
 def test_among_langchain_messages_the_block_is_of_their_classes() -> None:

@@ -336,9 +336,6 @@ def test_counters_can_be_copied_and_pickled() -> None:
     assert copy.deepcopy(counter)(user("")) == 4
 
 
-# -- tiktoken ------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def byte_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real tiktoken with a vocabulary of one token per byte."""
