@@ -119,6 +119,11 @@ def until(condition: Callable[[], object]) -> None:
     raise AssertionError
 
 
+def nobody_looks() -> bool:
+    """Whether no thread works, or looks after a file, any more; connections may be open."""
+    return all(thread.name != "agentstate-background" for thread in threading.enumerate())
+
+
 def chat(*ids: Any) -> list[dict[str, Any]]:
     """Human messages with these ids."""
     return [{"id": str(i), "role": "user", "content": ""} for i in ids]
@@ -726,22 +731,6 @@ def test_processes_are_told_apart_where_that_can_be_done(monkeypatch: pytest.Mon
     assert not _spool.is_gone(1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        ({"spool": 3}, TypeError, "spool must be a path, got 3"),
-        ({"max_attempts": 0}, ValueError, "max_attempts must be at least 1, got 0"),
-        ({"max_attempts": 2.5}, TypeError, "max_attempts must be a whole number, got 2.5"),
-    ],
-)
-def test_misuse_is_named_at_construction(
-    arguments: dict[str, Any], error: type[Exception], text: str
-) -> None:
-    """The error names the field and the value."""
-    with pytest.raises(error, match=text):
-        Background(noop, **arguments)
-
-
 def test_without_a_spool_nothing_is_kept() -> None:
     """What fails is logged, and there is no dead letter."""
     background = Background(Recorder(failures=1))
@@ -750,45 +739,43 @@ def test_without_a_spool_nothing_is_kept() -> None:
     assert background.dead_letters == 0
 
 
-def test_the_reason_of_a_dead_letter_may_be_any_text(tmp_path: Path) -> None:
+def test_the_reason_of_a_dead_letter_may_be_any_text(spooled: Any) -> None:
     """Half an emoji in an error stops nobody."""
 
     def hook(pruned: list[Any], namespace: Any) -> None:
         raise ValueError("text \udc80")
 
-    background = Background(hook, spool=tmp_path / "x.db", max_attempts=1)
-    background([1], "a")
-    assert background.flush(30)
+    background = spooled(hook, max_attempts=1)
+    assert background([1], "ada")
+    assert background.flush(20)
     assert background.dead_letters == 1
-    background.close(30)
 
 
-def test_a_file_that_was_removed_takes_nothing(tmp_path: Path) -> None:
+def test_a_file_that_was_removed_takes_nothing(spooled: Any, path: Path) -> None:
     """What a file without a name would take is refused, and the next batch makes a new file."""
-    seen: list[Any] = []
-    background = Background(lambda pruned, _: seen.extend(pruned), spool=tmp_path / "x.db")
-    background([1], "a")
-    assert background.flush(30)
-    background._pool.queue.last()  # the connection is open
-    (tmp_path / "x.db").rename(tmp_path / "y.db")
-    assert not background([2], "a")
-    assert background([2], "a")
-    assert background.flush(30)
-    other = tmp_path / "other"
-    other.write_bytes((tmp_path / "x.db").read_bytes())
-    background._pool.queue.last()
-    other.replace(tmp_path / "x.db")
-    assert not background([3], "a")
-    assert seen == [1, 2]
-    background.close(30)
+    hook = Recorder()
+    background = spooled(hook)
+    assert background([1], "ada")
+    assert background.flush(20)
+    until(nobody_looks)
+    path.rename(path.parent / "away.db")
+    assert not background([2], "ada")
+    assert background([2], "ada")
+    assert background.flush(20)
+    until(nobody_looks)
+    other = path.parent / "other.db"
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+    assert not background([3], "ada")
+    assert hook.taken == [("ada", [1]), ("ada", [2])]
 
 
 def test_a_file_that_cannot_be_used_is_no_reason_to_wait(tmp_path: Path) -> None:
     """`flush` and `close` say that not all was done, and nothing looks after the file."""
     folder = tmp_path / "folder"
     folder.mkdir()
-    background = Background(print, spool=folder / "x.db")
-    background.close(30)
+    background = Background(noop, spool=folder / "memory.db")
+    assert background.close(20)
     shutil.rmtree(folder)
     assert not background.flush(1)
     assert not background.close(1)
