@@ -83,6 +83,7 @@ def test_remove_message_takes_its_message_out_and_leaves_no_trace() -> None:
 def test_remove_all_keeps_what_comes_after_it() -> None:
     """The last one counts."""
     new = [
+        RemoveMessage(id=REMOVE_ALL_MESSAGES),
         AIMessage("x", id="3"),
         RemoveMessage(id=REMOVE_ALL_MESSAGES),
         HumanMessage("y", id="1"),

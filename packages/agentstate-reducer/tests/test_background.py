@@ -379,6 +379,19 @@ def test_the_end_of_the_process_waits_while_batches_are_done(
     assert other.flush()
 
 
+def test_the_end_of_the_process_waits_for_what_comes_after_a_close_in_vain() -> None:
+    """Only what was queued then was given up."""
+    gate = Gate()
+    background = Background(gate)
+    background([1], None)
+    assert not background.close(0.01)
+    background([2], None)
+    opener = threading.Timer(0.05, gate.open.set)
+    opener.start()
+    module._drain_all()
+    assert [batch for _, batch in gate.taken] == [[1], [2]]
+
+
 def test_a_pool_made_new_in_a_child_takes_work() -> None:
     """What a fork calls in the child leaves every pool empty and usable."""
     seen: list[Any] = []

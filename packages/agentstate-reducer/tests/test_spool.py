@@ -253,11 +253,11 @@ def test_a_batch_that_keeps_failing_is_a_dead_letter(
 
 
 def test_a_dead_letter_put_back_is_delivered_under_its_keys(spooled: Any, path: Path) -> None:
-    """The statements of the documentation make a batch of it again."""
+    """The statements of the documentation make a batch of it again, also for one that is closed."""
     hook = Recorder(failures=1)
     background = spooled(hook, max_attempts=1)
     assert background(chat("a"), ("m", 1))
-    assert background.flush(20)
+    assert background.close(20)
     sql(
         path,
         "INSERT INTO batches (id, namespace, payload) SELECT id, namespace, payload"
@@ -541,6 +541,24 @@ def test_without_a_thread_to_be_had_the_batch_runs_in_the_callers(
     assert background([1], "ada")
     assert hook.taken == [("ada", [1])]
     assert background.close(0)
+
+
+def test_a_retry_waits_for_a_thread_to_be_had(
+    spooled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who looks after the file is started as soon as that can be done."""
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    hook = Recorder(failures=1)
+    background = spooled(hook)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        assert background([1], "ada")
+    assert hook.taken == []
+    assert background.flush(20)
+    assert hook.taken == [("ada", [1])]
 
 
 def test_close_leaves_one_file_and_the_object_usable(spooled: Any, path: Path) -> None:
