@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
-from agentstate_reducer import MessageReducer
+from agentstate_reducer import MessageReducer, ReducerConfig
 
 merge = MessageReducer().as_langgraph_reducer()
 
@@ -82,6 +83,7 @@ def test_remove_message_takes_its_message_out_and_leaves_no_trace() -> None:
 def test_remove_all_keeps_what_comes_after_it() -> None:
     """The last one counts."""
     new = [
+        RemoveMessage(id=REMOVE_ALL_MESSAGES),
         AIMessage("x", id="3"),
         RemoveMessage(id=REMOVE_ALL_MESSAGES),
         HumanMessage("y", id="1"),
@@ -122,6 +124,30 @@ def test_without_langchain_core_strings_become_dicts() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[{'role': 'user', 'content': 'hi'}]"
+
+
+def test_it_merges_then_prunes() -> None:
+    """Ids replace, RemoveMessage removes, tuples become messages; then the window is applied."""
+    heard: list[Any] = []
+
+    def hook(pruned: Any, namespace: Any) -> None:
+        heard.append((namespace, pruned.keys))
+
+    config = ReducerConfig(2, 3, preserve_first=False, on_prune=[hook])
+    bounded = MessageReducer(config=config).as_langgraph_reducer()
+    state = bounded([], [HumanMessage("a", id="1"), HumanMessage("b", id="2")])
+    state = bounded(state, [HumanMessage("b again", id="2"), RemoveMessage(id="1")])
+    assert [m.content for m in state] == ["b again"]
+    state = bounded(state, [HumanMessage(str(n), id=str(n)) for n in range(3, 6)])
+    assert [m.id for m in state] == ["4", "5"]
+    assert heard == [(None, ["2", "3"])]
+
+
+def test_it_takes_two_positional_arguments() -> None:
+    """LangGraph looks at the signature to tell a reducer from other metadata."""
+    kinds = [p.kind.name for p in inspect.signature(merge).parameters.values()]
+    assert kinds == ["POSITIONAL_OR_KEYWORD"] * 2
+    assert MessageReducer().as_langgraph_reducer()() == []
 
 
 updates = st.lists(

@@ -229,8 +229,9 @@ async def test_two_tasks_on_one_list_deliver_once() -> None:
     assert hook.taken == list(range(8))
 
 
-async def test_cancelled_while_a_hook_awaits_nothing_is_lost() -> None:
-    """The hook is cancelled with the task, and gets the messages again."""
+@pytest.mark.parametrize("disguised", [False, True])
+async def test_cancelled_while_a_hook_awaits_nothing_is_lost(disguised: bool) -> None:
+    """The hook, or what it returned, is cancelled with the task, and gets the messages again."""
     entered, taken = asyncio.Event(), list[Any]()
 
     async def hook(pruned: list[Any], namespace: Any) -> None:
@@ -239,7 +240,7 @@ async def test_cancelled_while_a_hook_awaits_nothing_is_lost() -> None:
             await asyncio.Event().wait()
         taken.extend(m["id"] for m in pruned)
 
-    pruner = reducer(hook)
+    pruner = reducer((lambda *args: hook(*args)) if disguised else hook)
     task = asyncio.create_task(pruner.areduce(chat("a", "b")))
     await entered.wait()
     task.cancel()

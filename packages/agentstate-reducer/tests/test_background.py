@@ -19,6 +19,7 @@ import pytest
 
 import agentstate_reducer._pool as module
 from agentstate_reducer import Background, MessageReducer, ReducerConfig
+from agentstate_reducer.integration import run
 
 user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
 
@@ -78,8 +79,6 @@ def test_the_caller_does_not_wait_and_keeps_its_list() -> None:
 
 def test_keys_of_an_adapter_arrive_too() -> None:
     """A message without an id keeps the key that came with it from the reducer."""
-    from agentstate_reducer._drivers import run
-
     keys: list[Any] = []
 
     def hook(pruned: Any, namespace: Any) -> None:
@@ -115,13 +114,13 @@ def test_batches_of_a_namespace_keep_their_order_and_others_overtake_them() -> N
 
 def test_no_more_than_workers_run_at_once() -> None:
     """`workers` bounds the threads, whatever the number of namespaces."""
-    gate = Gate()
+    gate, others = Gate(), threads()
     background = Background(gate, workers=2)
     for n in range(6):
         background([n], n)
     for _ in range(2):
         assert gate.entered.acquire(timeout=10)
-    assert len(threads()) == 2
+    assert len(set(threads()).difference(others)) == 2
     assert not gate.entered.acquire(blocking=False)
     gate.open.set()
     assert background.flush()
@@ -278,6 +277,9 @@ def test_unhashable_namespaces_have_lanes_too() -> None:
         ({"workers": True}, TypeError, "workers must be a whole number, got True"),
         ({"max_pending": 0}, ValueError, "max_pending must be at least 1, got 0"),
         ({"max_pending": "9"}, TypeError, "max_pending must be a whole number, got '9'"),
+        ({"max_attempts": 0}, ValueError, "max_attempts must be at least 1, got 0"),
+        ({"max_attempts": 2.5}, TypeError, "max_attempts must be a whole number, got 2.5"),
+        ({"spool": 3}, TypeError, "spool must be a path, got 3"),
     ],
 )
 def test_misuse_is_named_at_construction(
@@ -375,6 +377,19 @@ def test_the_end_of_the_process_waits_while_batches_are_done(
     assert "the process ends with 1 batches undone" in caplog.text
     stuck.open.set()
     assert other.flush()
+
+
+def test_the_end_of_the_process_waits_for_what_comes_after_a_close_in_vain() -> None:
+    """Only what was queued then was given up."""
+    gate = Gate()
+    background = Background(gate)
+    background([1], None)
+    assert not background.close(0.01)
+    background([2], None)
+    opener = threading.Timer(0.05, gate.open.set)
+    opener.start()
+    module._drain_all()
+    assert [batch for _, batch in gate.taken] == [[1], [2]]
 
 
 def test_a_pool_made_new_in_a_child_takes_work() -> None:

@@ -124,6 +124,18 @@ def test_the_page_shows_messages_as_text(file: Path, capsys: pytest.CaptureFixtu
     assert "\\ud83d" in page  # half an emoji, which UTF-8 cannot hold
 
 
+def test_the_page_is_written_in_the_encoding_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever that of the standard output is; the table goes by the latter."""
+    (tmp_path / "x").write_text(json.dumps({"role": "user", "content": "h\u00e9 \u5b57"}))
+    for form, said in (("--html", "h\u00e9 \u5b57".encode()), ("--max-tokens=9", b"h\xe9 \\u5b57")):
+        data = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(data, encoding="latin-1"))
+        assert run("explain", str(tmp_path / "x"), form) == 0
+        assert said in data.getvalue()
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -191,6 +203,7 @@ def test_a_wrong_file_is_named_with_the_line(
     ("arguments", "wrong"),
     [
         (["explain", "/nowhere/at all"], "/nowhere/at all: cannot be read: No such file"),
+        (["explain", "/nowhere/at\nall"], "/nowhere/at\\nall: cannot be read: No such file"),
         (["explain", "-", "--max-messages", "4"], "min_messages=10 exceeds max_messages=4"),
         (
             ["explain", "-", "--context-window", "9" * 400, "--max-token-ratio", ".5"],
@@ -216,3 +229,26 @@ def test_whoever_reads_may_stop_early(file: Path, monkeypatch: pytest.MonkeyPatc
     with open(write, "w") as pipe:
         monkeypatch.setattr(sys, "stdout", pipe)
         assert run("explain", str(file)) == 0
+
+
+def test_a_standard_stream_that_is_closed_is_told(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no file to read from, or none to write to."""
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", None)
+        assert refused(capsys, "explain", "-") == "the standard input is closed"
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        assert refused(capsys, "explain", str(file)) == "the standard output is closed"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device on this platform")
+def test_a_disk_that_is_full_is_told(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, and not again when Python ends."""
+    with monkeypatch.context() as patch, open("/dev/full", "w") as full:
+        patch.setattr(sys, "stdout", full)
+        said = refused(capsys, "explain", str(file))
+    assert said == "the output cannot be written: No space left on device"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import enum
 import pickle
 from types import SimpleNamespace
 from typing import Any
@@ -37,9 +36,6 @@ def reducer(*hooks: Any) -> MessageReducer:
 def stored(store: InMemoryStore, namespace: tuple[str, ...]) -> dict[str, Any]:
     """What a namespace of a store holds, by key."""
     return {item.key: item.value for item in store.search(namespace, limit=1000)}
-
-
-# -- namespaces -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -131,9 +127,6 @@ def test_a_scope_leads_back_to_its_labels(namespace: tuple[str, ...]) -> None:
     """No two tuples share a scope: splitting and unquoting gives the labels."""
     scope = scope_from_namespace(namespace)
     assert tuple(map(unquote, scope[1:].split("/"))) == namespace
-
-
-# -- store_hook -------------------------------------------------------------------------------
 
 
 def test_what_leaves_arrives_in_the_store_under_its_id() -> None:
@@ -279,12 +272,6 @@ def test_a_render_that_cannot_be_called_is_refused_at_once() -> None:
         store_hook(SimpleNamespace(put=print), render="text")  # type: ignore[arg-type]
 
 
-class Values(enum.Enum):
-    """A module-level class, so that the store below can be pickled."""
-
-    A = "a"
-
-
 class PickledStore:
     """A store that can be pickled."""
 
@@ -297,9 +284,6 @@ def test_a_reducer_with_a_ready_hook_can_be_pickled() -> None:
     pruner = reducer(store_hook(PickledStore()))
     twin = pickle.loads(pickle.dumps(pruner))  # noqa: S301
     assert isinstance(twin.config.on_prune[0].args[0], PickledStore)
-
-
-# -- crewai_memory_hook -----------------------------------------------------------------------
 
 
 class Memory:

@@ -88,6 +88,8 @@ def test_what_is_given_comes_back_when_nothing_leaves() -> None:
     result = run(thread.reduction.steps(config_of(None), checkpoint, metadata))
     assert result[0] is checkpoint
     assert result[1] is metadata
+    thread.put("2", None, said("a", "b"))
+    assert thread.rows["2"].metadata == {}
 
 
 async def test_both_drivers_do_the_same() -> None:
@@ -145,7 +147,8 @@ def test_equal_content_alone_never_makes_a_write_stale() -> None:
     """People repeat themselves: an id-less message is dropped only with the whole old list."""
     thread = Thread()
     thread.put("1", None, said("hi", "b", "c", "d"))
-    for value in (said("hi"), said("hi", "b", "c", "d")[:3], said("x", "hi", "b", "c", "d")):
+    told = [{**message, "id": "new"} for message in said("hi", "b", "c", "d")]
+    for value in (said("hi"), said("hi", "b", "c"), said("x", "hi", "b", "c", "d"), told):
         assert thread.read("1", [("t", "messages", value)]).pending_writes[0][2] == value
     again = thread.read("1", [("t", "messages", said("hi", "b", "c", "d", "e"))]).pending_writes
     assert texts(again[0][2]) == ["c", "d", "e"]
@@ -262,6 +265,40 @@ def test_one_object_may_stand_in_a_list_twice() -> None:
     assert len(set(keys)) == len(keys) == 5
 
 
+def test_a_conversation_that_repeats_itself_is_delivered_rather_than_lost() -> None:
+    """Copied by its node it may go on from the stored list or from the live one."""
+    thread = Thread()
+    thread.put("1", None, said(*"xxxx"))
+    thread.put("2", "1", said(*"xxxxx"))
+    assert len({key for key, _ in thread.handed}) == len(thread.handed) == 2 + 3
+
+
+def test_a_checkpoint_that_names_the_parent_of_what_was_read_goes_on_from_that() -> None:
+    """LangGraph copies a checkpoint so: read, and put beside it."""
+    thread = Thread()
+    live = said(*"abcde")
+    thread.put("1", None, live[:4])
+    thread.put("2", "1", live)
+    stored = thread.load("2")
+    thread.put("copy", "1", [*stored, *said("f", "g")])
+    keys = [key for key, _ in thread.handed]
+    assert texts(message for _, message in thread.handed) == list("abcde")
+    assert len(set(keys)) == len(keys)
+    thread.handed.clear()
+    thread.put("3", "2", [*live, *said("f", "g")])
+    assert thread.handed == []
+
+
+def test_a_list_that_became_shorter_is_a_list_like_any_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Also where it ends before what left the longer one."""
+    thread = Thread(keep=lambda message: message["content"] == "pinned")
+    thread.put("1", None, said("pinned", "b", "c", "d"))
+    assert thread.put("2", "1", said("e")) == said("e")
+    assert not caplog.records
+
+
 def test_a_summary_has_no_place_in_the_history() -> None:
     """Keys are the same with and without one in the list."""
     plain, summing = Thread(), Thread(summarize_fn=lambda pruned: "sum", inject_summary=True)
@@ -283,15 +320,19 @@ def test_a_copied_checkpoint_keeps_what_is_noted_in_it() -> None:
     assert thread.rows["9"].metadata[METADATA_KEY] == before
 
 
-def test_histories_used_longest_ago_are_forgotten() -> None:
+@pytest.mark.parametrize(("others", "handed"), [(0, "abc"), (3, "ababc")])
+def test_histories_used_longest_ago_are_forgotten(
+    others: int, handed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process that serves many threads stays small; a message may then come again."""
+    monkeypatch.setattr("agentstate_reducer._histories.MAX_LISTS", 3)
     thread = Thread()
-    live = said("a", "b")
+    live = said(*"abcd")
     thread.put("1", None, live)
-    for n in range(4_100):
+    for n in range(others):
         thread.put(f"other{n}", f"none{n}", said("x"))
-    thread.put("2", "1", [*live, *said("c", "d")])
-    assert texts(message for _, message in thread.handed) == ["a", "b"]
+    thread.put("2", "1", [*live, *said("e")])
+    assert texts(message for _, message in thread.handed) == list(handed)
 
 
 def test_a_copy_or_pickle_starts_with_empty_memory() -> None:
@@ -375,8 +416,10 @@ def test_the_namespace_is_that_of_the_call_else_the_last_one_of_the_thread() -> 
     assert seen == [("memories", "7"), *[("memories", "ada")] * 3]
 
 
-def test_only_threads_whose_subgraphs_keep_lists_carry_what_left_the_root() -> None:
-    """The root's checkpoints say so after such a subgraph stored one, and not before."""
+def test_only_threads_whose_subgraphs_keep_lists_carry_what_left_the_root(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The root's checkpoints say so after such a subgraph stored one; the newest ids alone."""
     reduction = CheckpointReduction(MessageReducer(1, 2))
 
     def noted(graph: str, *ids: str) -> Any:
@@ -393,6 +436,10 @@ def test_only_threads_whose_subgraphs_keep_lists_carry_what_left_the_root() -> N
     assert noted("keeps", "a") == {}
     assert noted("", *"afg") == {"pruned": ["f"], "departed": []}
     assert noted("", "a") == {"departed": ["f"]}
+    assert noted("keeps", "a") == {}
+    monkeypatch.setattr("agentstate_reducer._departed.MAX_DEPARTED", 2)
+    assert noted("", *"ahijk")["departed"] == ["f"]
+    assert noted("", "a") == {"departed": ["i", "j"]}
 
 
 def test_a_subgraph_s_list_is_read_without_what_left_the_root() -> None:
@@ -409,6 +456,8 @@ def test_a_subgraph_s_list_is_read_without_what_left_the_root() -> None:
     reduction.read(stored("", *"abc"))
     again = reduction.read(child)
     assert texts(again.checkpoint["channel_values"]["messages"]) == ["a"]
+    waiting = child._replace(pending_writes=[("task", "other", 1)])  # inside its call
+    assert reduction.read(waiting).checkpoint is child.checkpoint
 
 
 def test_a_deleted_thread_leaves_no_namespace_to_the_next_of_its_name() -> None:

@@ -95,7 +95,7 @@ def test_an_exchange_that_reaches_into_the_tail_stays() -> None:
     """Its reason says so."""
     use = {"role": "ai", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}
     both = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}, "and"]}
-    plan = MessageReducer(2, 4).plan([SYSTEM, HUMAN, use, both, HUMAN][:5])
+    plan = MessageReducer(2, 4).plan([SYSTEM, HUMAN, use, both, HUMAN])
     assert plan.pruned == (1,)
     assert plan.verdicts[2].reason == "its exchange stays"
 
@@ -163,10 +163,12 @@ class TestStartOnHuman:
         orphan = [SYSTEM, HUMAN, AI, tell("x"), AI, HUMAN, AI]
         assert leaving(config(5, 6, start_on="human"), orphan) == (1,)
 
-    def test_in_front_of_the_open_exchange_stays_its_question(self) -> None:
-        """The tail begins where the open exchange begins, before the cut."""
+    def test_in_front_of_the_open_and_of_the_newest_exchange_stays_a_question(self) -> None:
+        """The tail begins where they begin, before the cut."""
         messages = [SYSTEM, HUMAN, AI, HUMAN, ask("a"), tell("a"), tell("x"), tell("y")]
         assert leaving(config(1, 4, start_on="human"), messages) == (1, 2)
+        late = [SYSTEM, HUMAN, AI, ask("a"), HUMAN, tell("a")]
+        assert leaving(config(1, 4, start_on="human"), late) == (2, 4)
 
     def test_in_token_mode_it_stays_only_when_it_fits(self) -> None:
         """The budget goes first."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import copy
 import enum
+import functools
 import pickle
 import subprocess
 import sys
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage, RemoveMessage
+from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 import agentstate_reducer
 from agentstate_reducer import MessageReducer, Plan, ReduceEvent, ReducerConfig, ReducerResult
-from agentstate_reducer._drivers import run
+from agentstate_reducer.integration import run
 
 
 def chat(*ids: Any) -> list[dict[str, Any]]:
@@ -70,7 +71,7 @@ def test_any_iterable_of_messages_is_taken_and_none_changed() -> None:
         (messages, None),
         (tuple(messages), ()),
         (None, (m for m in messages)),
-        (dict.fromkeys("x").keys() and messages[:1], messages[1:]),
+        ({m["id"]: m for m in messages[:1]}.values(), messages[1:]),
     ):
         assert pruner.reduce(existing, new).surviving == messages
     assert pruner.reduce() == ReducerResult([], [], None)
@@ -193,46 +194,11 @@ class Callable_:  # noqa: N801
 
 def test_logs_name_the_hook_and_the_place(caplog: pytest.LogCaptureFixture) -> None:
     """An object is named by its class, a partial by the function inside."""
-    import functools
-
     hooks: list[Any] = [Callable_(), functools.partial(int, "x")]
     config = ReducerConfig(1, 1, on_prune=hooks, preserve_first=False)
     MessageReducer(config=config).reduce(chat("a", "b"))
     assert "on_prune hook Callable_ failed: ZeroDivisionError at" in caplog.text
     assert "on_prune hook int failed: TypeError" in caplog.text
-
-
-# -- as_langgraph_reducer ---------------------------------------------------------------------
-
-
-def test_the_annotation_merges_then_prunes() -> None:
-    """Ids replace, RemoveMessage removes, tuples become messages; then the window is applied."""
-    heard: list[Any] = []
-
-    def hook(pruned: Any, namespace: Any) -> None:
-        heard.append((namespace, pruned.keys))
-
-    config = ReducerConfig(2, 3, preserve_first=False, on_prune=[hook])
-    merge: Any = MessageReducer(config=config).as_langgraph_reducer()
-    state = merge([], [HumanMessage("a", id="1"), HumanMessage("b", id="2")])
-    state = merge(state, [HumanMessage("b again", id="2"), RemoveMessage(id="1")])
-    assert [m.content for m in state] == ["b again"]
-    state = merge(state, [HumanMessage(str(n), id=str(n)) for n in range(3, 6)])
-    assert [m.id for m in state] == ["4", "5"]
-    assert heard == [(None, ["2", "3"])]
-
-
-def test_the_annotation_takes_two_positional_arguments() -> None:
-    """LangGraph looks at the signature to tell a reducer from other metadata."""
-    import inspect
-
-    merge: Any = MessageReducer(2, 3).as_langgraph_reducer()
-    kinds = [p.kind.name for p in inspect.signature(merge).parameters.values()]
-    assert kinds == ["POSITIONAL_OR_KEYWORD"] * 2
-    assert merge() == []
-
-
-# -- for adapters -----------------------------------------------------------------------------
 
 
 def test_keys_name_messages_without_an_id() -> None:
@@ -255,9 +221,6 @@ def test_keys_name_messages_without_an_id() -> None:
         run(pruner._steps(messages, "ada", keys=key))
     assert seen == [["at 0", "a"]]
     assert set(asked) == {0}
-
-
-# -- the package ------------------------------------------------------------------------------
 
 
 def test_importing_the_core_loads_the_standard_library_alone_and_little_of_it() -> None:

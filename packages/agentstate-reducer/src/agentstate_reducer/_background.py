@@ -54,9 +54,11 @@ class Background:
     process. `fn` does not see the caller's context variables. `max_pending` bounds what is held
     in memory, and drops nothing.
 
-    The file belongs to one hook, by module and qualified name; another one is a `ValueError`. It
-    is an SQLite database in WAL mode, so on a local disk, and holds pickles: who can write to it
-    can run code in this process. It is created for its user alone, and has to stay so.
+    The file belongs to one hook, by module and qualified name; another one is a `ValueError`, in
+    this process also one of that name that does not equal it, such as the copy of a
+    `functools.partial` that a pickle brings. It is an SQLite database in WAL mode, so on a local
+    disk, and holds pickles: who can write to it can run code in this process. It is created for
+    its user alone, and has to stay so.
     """
 
     def __init__(
@@ -125,8 +127,7 @@ class Background:
     @property
     def dead_letters(self) -> int:
         """How many batches the file of `spool` keeps that failed `max_attempts` times."""
-        with self._pool.lock:
-            return self._pool.queue.dead()
+        return self._pool.dead()
 
     def _new_pool(self) -> Pool:
         limit = min(self.workers, self.max_pending)

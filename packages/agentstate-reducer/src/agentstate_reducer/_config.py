@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ._drivers import refuse_generator
 
 DEFAULT_NAMESPACE_KEY = "memory_namespace"
+"""Under which adapters look for the namespace, in the config of a call or in the state."""
 
 RememberFn = Callable[[list[Any], Any], Any]
 """A hook: `(pruned, namespace)`, plain or async; what it returns is ignored."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_THREADS = 10_000
+"""Threads of which a process remembers one thing."""
+
 MAX_DEPARTED = 500
 """Ids a root checkpoint carries, the newest: 20 kB, and only where such a subgraph is."""
 

@@ -6,20 +6,17 @@ import argparse
 import json
 import os
 import sys
-from contextlib import contextmanager
 from dataclasses import fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._config import ReducerConfig
-from ._messages import id_of, role_of
+from ._messages import ROLES, id_of, role_of
 from ._parts import Parts
 from ._reducer import MessageReducer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ._plan import Plan
 
 _DESCRIPTION = """\
@@ -27,14 +24,6 @@ Says for every message of FILE whether reduce() would take it out, and why. FILE
 holds messages as JSON: a list, an object with a list under "messages", or one message a line;
 "-" is the standard input. Without limits those of ReducerConfig() hold: 10 of 20 messages."""
 
-_ROLES = {
-    "h": "human",
-    "a": "ai",
-    "s": "system",
-    "t": "tool",
-    "f": "function",
-    "u": "unknown",
-}
 _SHOWN_CHARACTERS = 60  # of a message, in a line of the table
 
 _PAGE = """\
@@ -66,15 +55,16 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
+        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
+        self.exit(2, f"{self.prog}: {line}\n")
 
 
-class _InputError(Exception):
-    """What is wrong with the file, and where."""
+class _FileError(Exception):
+    """What is wrong with the file that is read or written, and where."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command; returns the exit code, 2 with one line on standard error for bad input."""
+    """The command; returns 0, or ends with 2 and one line on standard error that says why."""
     parser = _parser()
     options = vars(parser.parse_args(arguments))
     limits = {f.name: options[f.name] for f in fields(ReducerConfig) if f.name in options}
@@ -82,16 +72,13 @@ def main(arguments: list[str] | None = None) -> int:
         reducer = MessageReducer(config=ReducerConfig(**limits))
     except (TypeError, ValueError, OverflowError) as error:
         parser.error(str(error))
+    form = {"json": _as_json, "html": _as_page}.get(options.get("form", ""), _as_table)
     try:
         messages = _read(options["file"])
-    except _InputError as error:
+        text = form(messages, reducer.plan(messages))
+        _write(text, encoding="utf-8" if form is _as_page else None)
+    except _FileError as error:
         parser.error(str(error))
-    plan = reducer.plan(messages)
-    form = {"json": _as_json, "html": _as_page}.get(options.get("form", ""), _as_table)
-    with _closed_pipe_ends():
-        text, encoding = form(messages, plan), sys.stdout.encoding or "utf-8"
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-        sys.stdout.flush()
     return 0
 
 
@@ -130,17 +117,19 @@ def _read(name: str) -> list[dict[str, Any]]:
     """The messages of a file.
 
     Raises:
-        _InputError: It cannot be read, or holds something else.
+        _FileError: It cannot be read, or holds something else.
     """
+    if name == "-" and sys.stdin is None:
+        raise _FileError("the standard input is closed")
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise _InputError(f"{name}: cannot be read: {error.strerror}") from error
+        raise _FileError(f"{name}: cannot be read: {error.strerror}") from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _InputError(f"{name}:{line}: expected UTF-8") from error
+        raise _FileError(f"{name}:{line}: expected UTF-8") from error
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -149,7 +138,7 @@ def _read(name: str) -> list[dict[str, Any]]:
         return [found]  # one line of messages
     messages = found.get("messages") if isinstance(found, dict) else found
     if not isinstance(messages, list):
-        raise _InputError(
+        raise _FileError(
             f'{name}:1: expected a list of messages, or an object with one under "messages"'
         )
     for index, message in enumerate(messages):
@@ -158,7 +147,7 @@ def _read(name: str) -> list[dict[str, Any]]:
                 line = _line_of(text, index)
             except (ValueError, IndexError):  # the object names its messages twice
                 line = 1
-            raise _InputError(_not_a_message(name, line, message))
+            raise _FileError(_not_a_message(name, line, message))
     return messages
 
 
@@ -175,12 +164,12 @@ def _read_lines(name: str, text: str, error: Exception) -> list[dict[str, Any]]:
                 reason = f"{name}:{number}: expected a message as JSON: {_reason(fault)}"
             else:
                 reason = f"{name}:{getattr(error, 'lineno', 1)}: expected JSON: {_reason(error)}"
-            raise _InputError(reason) from fault
+            raise _FileError(reason) from fault
         if not isinstance(message, dict):
-            raise _InputError(_not_a_message(name, number, message))
+            raise _FileError(_not_a_message(name, number, message))
         messages.append(message)
     if not messages:
-        raise _InputError(f"{name}:1: expected messages as JSON, got nothing")
+        raise _FileError(f"{name}:1: expected messages as JSON, got nothing")
     return messages
 
 
@@ -221,7 +210,7 @@ def _next(text: str, at: int) -> int:
 def _rows(messages: list[dict[str, Any]], plan: Plan) -> list[tuple[str, str, str, str, str]]:
     """Index, role, verdict, reason and text of each message."""
     return [
-        (str(i), _ROLES[role_of(m)], "leaves" if v.leaves else "stays", v.reason, _text_of(m))
+        (str(i), ROLES[role_of(m)], "leaves" if v.leaves else "stays", v.reason, _text_of(m))
         for i, (m, v) in enumerate(zip(messages, plan.verdicts, strict=True))
     ]
 
@@ -257,7 +246,7 @@ def _as_json(messages: list[dict[str, Any]], plan: Plan) -> str:
         {
             "index": i,
             "id": id_of(message),
-            "role": _ROLES[role_of(message)],
+            "role": ROLES[role_of(message)],
             "leaves": verdict.leaves,
             "reason": verdict.reason,
         }
@@ -283,11 +272,22 @@ def _as_page(messages: list[dict[str, Any]], plan: Plan) -> str:
     )
 
 
-@contextmanager
-def _closed_pipe_ends() -> Iterator[None]:
-    """Whoever reads the output may close it early, as `head` does."""
+def _write(text: str, encoding: str | None) -> None:
+    """The text is on the standard output, in its encoding or in this one.
+
+    Whoever reads it may close it early, as `head` does.
+
+    Raises:
+        _FileError: It cannot be written.
+    """
+    if sys.stdout is None:
+        raise _FileError("the standard output is closed")
+    data = f"{text}\n".encode(encoding or sys.stdout.encoding, "backslashreplace")
     try:
-        yield
-    except BrokenPipeError:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    except OSError as error:
         # Python would try to write what is left when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise _FileError(f"the output cannot be written: {error.strerror}") from error

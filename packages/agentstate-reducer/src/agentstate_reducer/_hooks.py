@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ._delivery import Pruned
 from ._drivers import RefusedError, is_async
-from ._messages import elements, field, fingerprint, role_of, text, text_of
+from ._messages import ROLES, elements, field, fingerprint, role_of, text, text_of
 
 if TYPE_CHECKING:
     from ._config import RememberFn
-
-_ROLES = {"h": "human", "a": "ai", "s": "system", "t": "tool", "f": "function", "u": "unknown"}
 
 CREWAI_IMPORTANCE = 0.5
 """The middle of CrewAI's scale from 0 to 1, and its own default."""
@@ -161,7 +159,7 @@ def _keyed(pruned: list[Any]) -> list[tuple[Any, str]]:
 
 def stored_value(message: Any) -> dict[str, Any]:
     """What is kept of a message: role, plain text, and where there are any name and calls."""
-    value: dict[str, Any] = {"role": _ROLES[role_of(message)], "content": text_of(message)}
+    value: dict[str, Any] = {"role": ROLES[role_of(message)], "content": text_of(message)}
     calls = [_call(call) for call in elements(field(message, "tool_calls"))]
     if calls:
         value["tool_calls"] = calls
@@ -212,7 +210,7 @@ def _remember_all(memory: Any, pruned: list[Any], namespace: Any) -> None:
         memory.remember(
             content,
             scope=scope,
-            categories=["conversation", _ROLES[role_of(message)]],
+            categories=["conversation", ROLES[role_of(message)]],
             metadata={"agentstate_key": key},
             importance=CREWAI_IMPORTANCE,
         )

@@ -132,7 +132,7 @@ class Lanes:
         return bool(self._ready), None
 
     def last(self) -> int:
-        """Any number: `holds` tells the batches of one process not apart."""
+        """Any number: `holds` does not tell the batches of one process apart."""
         return 0
 
     def holds(self, last: int) -> bool:  # noqa: ARG002 - of the Queue

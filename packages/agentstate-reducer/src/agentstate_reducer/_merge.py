@@ -8,9 +8,7 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
-from ._messages import field, id_of, role_of, text
-
-_REMOVE_ALL = "__remove_all__"  # the id by which LangGraph's RemoveMessage means every message
+from ._messages import REMOVE_ALL, field, id_of, role_of, text
 
 
 def merge_messages(existing: Any, new: Any) -> list[Any]:
@@ -29,7 +27,7 @@ def merge_messages(existing: Any, new: Any) -> list[Any]:
     if any(map(_is_loose, merged)) or any(map(_is_loose, added)):
         shape = _Shape([*merged, *added])
         merged, added = list(map(shape.of, merged)), list(map(shape.of, added))
-    removals = [i for i, message in enumerate(added) if _removed(message) == _REMOVE_ALL]
+    removals = [i for i, message in enumerate(added) if _removed(message) == REMOVE_ALL]
     if removals:
         merged, added = [], added[removals[-1] + 1 :]
     place = {key: i for i, key in enumerate(_ids(merged)) if key is not None}

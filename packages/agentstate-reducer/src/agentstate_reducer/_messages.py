@@ -21,16 +21,22 @@ _WORDS = {
     "t": ("tool",),
     "f": ("function",),
 }
+ROLES = {**{letter: words[0] for letter, words in _WORDS.items()}, "u": "unknown"}
+"""What a letter is called where people read it."""
+
 _LETTERS = {word: letter for letter, words in _WORDS.items() for word in words}
 _ENDINGS = ("messagechunk", "message", "chunk")
-
 
 # Role words as they are written, to letters.
 SPELLINGS = {"AIMessageChunk": "a", "HumanMessageChunk": "h"}
 for _write in (str.lower, str.upper, str.title):
     SPELLINGS.update((_write(word), letter) for word, letter in _LETTERS.items())
 
-_MAX_DEPTH = 32  # of nested content that is looked into; no provider accepts half of it
+MAX_DEPTH = 32
+"""Of nested content that is looked into; no provider accepts half of it."""
+
+REMOVE_ALL = "__remove_all__"
+"""The id by which LangGraph's `RemoveMessage` means every message."""
 
 ASKING_BLOCKS = {
     "tool_use": ("id",),
@@ -252,7 +258,7 @@ def _words(value: Any, path: tuple[int, ...]) -> str:
         return str.__str__(value)
     if issubclass(type(value), (int, float)):
         return _shown(value)
-    if value is None or id(value) in path or len(path) > _MAX_DEPTH:
+    if value is None or id(value) in path or len(path) > MAX_DEPTH:
         return ""
     path = (*path, id(value))
     if issubclass(type(value), (list, tuple)):

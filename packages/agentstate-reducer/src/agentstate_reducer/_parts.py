@@ -7,12 +7,11 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ._exchanges import mask
-from ._messages import ASKING_BLOCKS, elements, field, legacy_call, text, unwrap
+from ._messages import ASKING_BLOCKS, MAX_DEPTH, elements, field, legacy_call, text, unwrap
 
 if TYPE_CHECKING:
     from ._exchanges import Reading
 
-_MAX_DEPTH = 32  # of nested content that is looked into; no provider accepts half of it
 # fmt: off
 # Blocks that are an image, a sound, a video or a file.
 _MEDIA_KINDS = frozenset(
@@ -70,7 +69,7 @@ class Parts:
             self.texts.append(_written(value))
         elif issubclass(kind, (bytes, bytearray, memoryview)):
             self.media += 1
-        elif value is not None and len(self._path) < _MAX_DEPTH and id(value) not in self._path:
+        elif value is not None and len(self._path) < MAX_DEPTH and id(value) not in self._path:
             self._path.append(id(value))
             if issubclass(kind, (list, tuple)):
                 for element in elements(value):

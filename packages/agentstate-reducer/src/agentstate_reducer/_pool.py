@@ -68,7 +68,7 @@ class Pool:
                 last = self.queue.last()
                 return self.lock.wait_for(lambda: not self.queue.holds(last), timeout)
         except RefusedError as error:
-            log.error("Background %s %s", name_of(self.fn), error)
+            self._report(error)
             return False
 
     def close(self, timeout: float | None) -> bool:
@@ -85,6 +85,15 @@ class Pool:
                 self.queue.close()
         return done
 
+    def dead(self) -> int:
+        """How many batches were given up and kept; a pool that is closed stays so."""
+        with self.lock:
+            try:
+                return self.queue.dead()
+            finally:
+                if self._closed.is_set():
+                    self.queue.close()
+
     def wake(self, *, keeper: bool = False) -> float | None:
         """What is ready has a thread; returns in how many seconds to look again, if at all."""
         with self.lock:
@@ -97,7 +106,7 @@ class Pool:
             self._kept = pause is not None if keeper else self._kept or keeps
             self.lock.notify_all()
         if trouble is not None:
-            log.error("Background %s %s", name_of(self.fn), trouble)
+            self._report(trouble)
         if keeps and not _started(self._keep):
             self._kept = False
         if hires and not _started(self._work):
@@ -122,7 +131,7 @@ class Pool:
             while (batch := self._take()) is not None:
                 self._do(batch)
         except RefusedError as error:
-            log.error("Background %s %s", name_of(self.fn), error)
+            self._report(error)
 
     def _take(self) -> Batch | None:
         batch = None
@@ -149,8 +158,11 @@ class Pool:
                 failure, fate = failure or "the batch was done and comes again", f"; {refusal}"
             self.lock.notify_all()
         if failure is not None:
-            with suppress(Exception):  # a log handler that raises must not end this thread
-                log.error("Background %s failed: %s%s", name_of(self.fn), failure, fate)
+            self._report(f"failed: {failure}{fate}")
+
+    def _report(self, trouble: object) -> None:
+        with suppress(Exception):  # a log handler that raises must not end a thread
+            log.error("Background %s %s", name_of(self.fn), trouble)
 
     def _call(self, batch: Batch) -> None:
         thread = threading.get_ident()

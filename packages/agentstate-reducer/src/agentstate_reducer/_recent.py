@@ -1,4 +1,4 @@
-"""A bounded memory."""
+"""A bounded memory: a least-recently-used cache."""
 
 from __future__ import annotations
 

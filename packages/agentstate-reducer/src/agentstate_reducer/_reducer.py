@@ -87,7 +87,8 @@ class MessageReducer:
 
         The messages are never changed and `surviving` holds the same objects in the same order.
         A hook or summariser that raises is logged and never breaks the reduction; `keep`,
-        `token_counter` and a `BaseException` that is no `Exception` do.
+        `token_counter`, a namespace that can be neither hashed nor shown, and a `BaseException`
+        that is no `Exception` do.
 
         Raises `TypeError` when a callable of the configuration is async, pruning or not, and for
         anything but an iterable of messages.
@@ -147,9 +148,9 @@ class MessageReducer:
         """
         if self._async is not None:
             yield Awaits(self._async)
-        synthetic = _either(is_synthetic, is_summary)
+        synthetic, find_summaries = _recognizers(is_summary)
         clock = Clock()
-        plan = yield from self._plan(messages, is_summary)
+        plan = yield from self._plan(messages, find_summaries)
         plan_seconds = clock.lap()
         result, plan = yield from self._split(plan, messages, synthetic)
         summary_seconds = clock.lap()
@@ -175,8 +176,10 @@ class MessageReducer:
             yield from _tell(self.config.on_reduce, event)
         return result
 
-    def _plan(self, messages: list[Any], is_summary: Callable[[Any], bool] | None) -> Steps[Plan]:
-        args = (messages, self.config, self._counter, _finder(is_summary))
+    def _plan(
+        self, messages: list[Any], find_summaries: Callable[[list[Any]], list[int]]
+    ) -> Steps[Plan]:
+        args = (messages, self.config, self._counter, find_summaries)
         if self._counter is None and self.config.keep is None:
             return make_plan(*args)
         # Counting runs code of the user, or loads a vocabulary: not on an event loop.
@@ -249,20 +252,17 @@ def _first_async(config: ReducerConfig) -> Callable[..., Any] | None:
     return next((fn for fn in asked if fn is not None and is_async(fn)), None)
 
 
-def _either(
-    first: Callable[[Any], bool], second: Callable[[Any], bool] | None
-) -> Callable[[Any], bool]:
-    return first if second is None else lambda message: first(message) or second(message)
-
-
-def _finder(is_summary: Callable[[Any], bool] | None) -> Callable[[list[Any]], list[int]]:
-    """Finds the messages of summary blocks, those that `is_summary` tells included."""
+def _recognizers(
+    is_summary: Callable[[Any], bool] | None,
+) -> tuple[Callable[[Any], bool], Callable[[list[Any]], list[int]]]:
+    """What tells a message of a summary block, and what finds those of a list."""
     if is_summary is None:
-        return summaries_in
-    also = is_summary
-    return lambda messages: [
-        i for i, message in enumerate(messages) if is_synthetic(message) or also(message)
-    ]
+        return is_synthetic, summaries_in
+
+    def is_either(message: Any) -> bool:
+        return is_synthetic(message) or is_summary(message)
+
+    return is_either, lambda messages: [i for i, m in enumerate(messages) if is_either(m)]
 
 
 def _pruned(

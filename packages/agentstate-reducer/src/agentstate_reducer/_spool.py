@@ -74,8 +74,8 @@ class Spool:
         self._owner = _owners.setdefault(path, _Owner(fn))
         if self._owner.fn != fn:
             raise RefusedError(
-                f"the spool {path} is in use for another hook, {full_name_of(self._owner.fn)}:"
-                " every hook needs a file of its own"
+                f"the spool {path} is in use for a hook {full_name_of(self._owner.fn)}"
+                " that does not equal this one: every hook needs a file of its own"
             )
 
     def pack(self, pruned: Pruned, namespace: Any) -> tuple[str, bytes]:

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._messages import fingerprint, id_of
+from ._messages import REMOVE_ALL, fingerprint, id_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_REMOVE_ALL = "__remove_all__"  # LangGraph's id of the RemoveMessage that clears the list
 
 
 def note_of(messages: Sequence[Any], pruned: Sequence[int]) -> dict[str, Any]:
@@ -48,7 +46,7 @@ def without_pruned(value: Any, note: dict[str, Any]) -> Any:
     """
     messages = value if type(value) in (list, tuple) else [value]
     ids = [id_of(message) for message in messages]
-    if _REMOVE_ALL in ids:
+    if REMOVE_ALL in ids:
         return value
     gone = set(note.get("pruned", ()))
     stale = {i for i, name in enumerate(ids) if name is not None and plain(name) in gone}

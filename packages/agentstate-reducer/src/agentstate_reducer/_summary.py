@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import threading
-from collections import OrderedDict
 from contextlib import suppress
 from itertools import repeat
 from operator import attrgetter
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._drivers import Call, RefusedError, Steps
 from ._messages import field, fingerprint, id_of, role_of, text
+from ._recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -85,8 +84,7 @@ class Summaries:
     def __init__(self, config: ReducerConfig) -> None:
         self._summarize = config.summarize_fn
         self._factory = config.summary_message_factory or default_summary_messages_factory
-        self._texts: OrderedDict[str, str] = OrderedDict()
-        self._lock = threading.Lock()
+        self._texts: Recent[str, str] = Recent(REMEMBERED_SUMMARIES)
 
     def summarize(
         self, pruned: list[Any], digests: list[str], is_summary: Callable[[Any], bool]
@@ -105,7 +103,7 @@ class Summaries:
         made = yield Call(self._summarize, (given,))  # type: ignore[arg-type]
         if not isinstance(made, str) or not made.strip():
             raise RefusedError(f"summarize_fn must return text, got {type(made).__name__}")
-        self._remember(digests[-1], made)
+        self._texts.put(digests[-1], made)
         return made
 
     def block(
@@ -130,18 +128,10 @@ class Summaries:
 
     def _longest(self, digests: list[str]) -> tuple[int, str | None]:
         """(how many of the messages, from the first, a remembered text covers, that text)."""
-        with self._lock:
-            for known in range(len(digests), 0, -1):
-                if digests[known - 1] in self._texts:
-                    self._texts.move_to_end(digests[known - 1])
-                    return known, self._texts[digests[known - 1]]
+        for known in range(len(digests), 0, -1):
+            if (summary := self._texts.get(digests[known - 1])) is not None:
+                return known, summary
         return 0, None
-
-    def _remember(self, digest: str, made: str) -> None:
-        with self._lock:
-            self._texts[digest] = made
-            if len(self._texts) > REMEMBERED_SUMMARIES:
-                self._texts.popitem(last=False)
 
 
 def digests_of(messages: list[Any]) -> list[str]:

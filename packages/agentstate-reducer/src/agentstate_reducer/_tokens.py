@@ -10,6 +10,7 @@ from itertools import compress, repeat
 from operator import index, is_, not_
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ._drivers import name_of
 from ._messages import role_of
 from ._parts import Parts, texts_of_calls
 
@@ -62,7 +63,7 @@ class Custom:
     """The caller's counter, whose answers are checked."""
 
     def __init__(self, count: Callable[[Any], int]) -> None:
-        self._count = count
+        self._count, self._name = count, name_of(count)
 
     def __call__(self, message: Any) -> int:
         """The caller's count; `ValueError` names the counter when it raises or is no count."""
@@ -81,10 +82,6 @@ class Custom:
     def costs(self, reading: Reading) -> list[int]:
         """The count of each message."""
         return list(map(self, reading.messages))
-
-    @property
-    def _name(self) -> str:
-        return str(getattr(self._count, "__qualname__", None) or type(self._count).__qualname__)
 
 
 class BuiltIn:

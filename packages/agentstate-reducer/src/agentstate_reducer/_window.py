@@ -30,7 +30,11 @@ class Protection:
 
 @dataclass(frozen=True)
 class Decision:
-    """Who leaves a list that is over its limit: one byte per message, 1 when it leaves."""
+    """Who leaves a list that is over its limit: `leaves` has one byte per message, 1 if it does.
+
+    What begins before index `cut` may leave, for the reason `outside`; `inside` is the reason
+    why what stands behind it stays.
+    """
 
     leaves: bytearray
     exchanges: Exchanges

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._departed import Departed, keeps_its_list
+from ._departed import MAX_THREADS, Departed, keeps_its_list
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
 from ._histories import Histories, Place
 from ._lineage import START, Lineage, continued, kept, read, scope_of, written
@@ -52,8 +52,6 @@ __all__ = [
 
 METADATA_KEY = "agentstate"
 """Where the metadata of a checkpoint says what its put pruned."""
-
-MAX_THREADS = 10_000
 
 _ABSENT = object()
 _log = logging.getLogger(__name__)
