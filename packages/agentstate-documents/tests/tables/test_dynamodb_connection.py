@@ -14,6 +14,7 @@ from typing import Any
 
 import boto3
 import pytest
+from aiobotocore.session import get_session
 
 from agentstate_documents import Document, Write
 from agentstate_documents.errors import TableUnavailable
@@ -330,8 +331,6 @@ async def test_an_async_client_of_the_callers_is_used_and_stays_open(
     name: str, dynamodb_endpoint: str
 ) -> None:
     """The caller opened it, the caller closes it."""
-    from aiobotocore.session import get_session
-
     async with get_session().create_client("dynamodb", endpoint_url=dynamodb_endpoint) as client:
         table = AioDynamoDBTable(name, client=client)
         await table.put("p", ONE)
@@ -339,7 +338,7 @@ async def test_an_async_client_of_the_callers_is_used_and_stays_open(
         assert (await client.scan(TableName=name))["Count"] == 1
 
 
-def test_the_awaiting_table_is_native_unless_boto3_was_given(
+async def test_the_awaiting_table_is_native_unless_boto3_was_given(
     client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was given decides: a session or client of boto3 is asked in threads."""
@@ -347,7 +346,8 @@ def test_the_awaiting_table_is_native_unless_boto3_was_given(
     assert isinstance(dynamodb_tables("documents")[1], AioDynamoDBTable)
     assert isinstance(dynamodb_tables("documents", client=client)[1], Threaded)
     assert isinstance(dynamodb_tables("documents", boto_session=session)[1], Threaded)
-    given = dynamodb_tables("documents", client=client, async_client=object())
+    async with get_session().create_client("dynamodb") as native:
+        given = dynamodb_tables("documents", client=client, async_client=native)
     assert isinstance(given[1], AioDynamoDBTable)
     monkeypatch.setattr("agentstate_documents.tables.dynamodb.find_spec", lambda name: None)
     assert isinstance(dynamodb_tables("documents")[1], Threaded)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agentstate_documents.errors import DocumentConflict, TableUnavailable
 from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT, Document, Limits, Page
 from agentstate_documents.tables.backoff import waits
-from agentstate_documents.tables.checks import check_limit, check_name, check_put
+from agentstate_documents.tables.checks import check_kind, check_limit, check_name, check_put
 from agentstate_documents.tables.slices import slices
 
 if TYPE_CHECKING:
@@ -221,19 +221,16 @@ class SQLTable:
 
 def _opened(url: str | URL | None, engine: Engine | None) -> Engine:
     import sqlalchemy
-    from sqlalchemy.pool import QueuePool
 
     if (url is None) == (engine is None):
         raise ValueError("give one of url and engine")
+    check_kind("engine", engine, "an Engine of SQLAlchemy", fits=hasattr(engine, "dialect"))
     if engine is None:
-        parsed = sqlalchemy.make_url(url or "")
-        parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
-        options: dict[str, Any] = {"pool_pre_ping": True, "hide_parameters": True}
-        if _in_memory(parsed):
-            # Each connection would be a database of its own, and of the thread that opened it.
-            options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
-            options["connect_args"] = {"check_same_thread": False}
-        engine = sqlalchemy.create_engine(parsed, **options)
+        try:
+            engine = _new_engine(url)
+        except sqlalchemy.exc.ArgumentError:  # whose text may show the password
+            text = "url must be one of SQLAlchemy, such as sqlite:///documents.db"
+            raise ValueError(text) from None
     dialect = engine.dialect
     if dialect.is_async:
         raise ValueError(
@@ -242,6 +239,20 @@ def _opened(url: str | URL | None, engine: Engine | None) -> Engine:
     if dialect.name not in {"sqlite", *_DRIVERS}:
         raise ValueError(f"{dialect.name!r} is none of sqlite, {', '.join(_DRIVERS)}")
     return engine
+
+
+def _new_engine(url: Any) -> Engine:
+    from sqlalchemy import create_engine, make_url
+    from sqlalchemy.pool import QueuePool
+
+    parsed = make_url(url)
+    parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
+    options: dict[str, Any] = {"pool_pre_ping": True, "hide_parameters": True}
+    if _in_memory(parsed):
+        # Each connection would be a database of its own, and of the thread that opened it.
+        options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+        options["connect_args"] = {"check_same_thread": False}
+    return create_engine(parsed, **options)
 
 
 def _in_memory(url: URL) -> bool:
