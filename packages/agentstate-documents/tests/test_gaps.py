@@ -160,6 +160,19 @@ def test_delta_history_follows_parents_through_a_wrong_clock(table, saver):
     assert told == {"d": {"writes": [("task", "d", 1), ("task", "d", 2)], "seed": ["seed"]}}
 
 
+@pytest.mark.parametrize("counted", [None, 5, "text", ["d"], {"d": 5}, {"d": [1]}, {"d": "ab"}])
+def test_a_name_of_langgraphs_may_hold_anything(table, saver, counted):
+    """Metadata of the user's under the name of LangGraph's counters is in nobody's way."""
+    first = put(saver, at("t"), {"d": ["seed"]}, counters_since_delta_snapshot=counted)
+    saver.put_writes(first, [("d", 1)], "task")
+    second = put(saver, first, {}, counters_since_delta_snapshot=counted)
+    told = DocumentSaver(table).get_delta_channel_history(config=second, channels=["d"])
+    assert told == {"d": {"writes": [("task", "d", 1)], "seed": ["seed"]}}
+    saver.prune(["t"])
+    [found] = DocumentSaver(table).list(at("t"))
+    assert found.metadata == {"counters_since_delta_snapshot": counted}
+
+
 def test_a_checkpoint_put_onto_itself_ends_a_chain(table, saver):
     """Its parent is itself; what follows parents ends there."""
     made = checkpoint({"other": 1})
