@@ -161,9 +161,9 @@ def flow_id(flow_uuid: Any) -> str:
     """The id of a flow as text.
 
     Raises:
-        ValueError: It is empty.
+        ValueError: It is missing or empty.
     """
-    flow = str(flow_uuid)
+    flow = "" if flow_uuid is None else str(flow_uuid)
     if not flow:
-        raise ValueError("flow_uuid must not be empty")
+        raise ValueError(f"flow_uuid must be a non-empty text, not {flow_uuid!r}")
     return flow
