@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from agentstate_documents import Document, Write
 from agentstate_documents.errors import DocumentConflict, TableUnavailable
-from agentstate_documents.tables import backoff
+from agentstate_documents.tables import backoff, sql_failures
 from agentstate_documents.tables.sql import SQLTable
 from agentstate_documents.testing.table_contract import TableContract
 
@@ -126,13 +126,11 @@ def test_an_upsert_is_said_in_the_words_of_mysql() -> None:
 
 def test_a_failure_of_mysql_is_known_by_its_number() -> None:
     """Its SQLSTATE, which says less, may come along."""
-    from agentstate_documents.tables import sql
-
     failure = sqlalchemy_error("42S02", 1146, "Table 'test.documents' doesn't exist")
-    assert sql._is_missing(failure)
-    assert not sql._may_pass(failure)
-    assert sql._may_pass(sqlalchemy_error("40001", 1213, "Deadlock found"))
-    assert sql._may_pass(sqlalchemy_error("HY000", 1205, "Lock wait timeout exceeded"))
+    assert sql_failures.is_missing(failure)
+    assert not sql_failures.may_pass(failure)
+    assert sql_failures.may_pass(sqlalchemy_error("40001", 1213, "Deadlock found"))
+    assert sql_failures.may_pass(sqlalchemy_error("HY000", 1205, "Lock wait timeout exceeded"))
 
 
 def sqlalchemy_error(state: str, number: int, text: str) -> sa.exc.DBAPIError:

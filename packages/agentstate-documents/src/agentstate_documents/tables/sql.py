@@ -17,12 +17,12 @@ from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT, Document, Li
 from agentstate_documents.tables.backoff import waits
 from agentstate_documents.tables.checks import check_kind, check_limit, check_name, check_put
 from agentstate_documents.tables.slices import slices
+from agentstate_documents.tables.sql_failures import is_missing, may_pass, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sqlalchemy import URL, Connection, Engine
-    from sqlalchemy.exc import DBAPIError
 
     from agentstate_documents.model import Write
 
@@ -42,10 +42,6 @@ _DRIVERS = {
     "mysql": "mysql+pymysql",
     "mariadb": "mariadb+pymysql",
 }
-# SQLSTATEs of PostgreSQL and error numbers of MySQL and MariaDB: a serialization failure, a
-# deadlock, a lock that was not free in time.
-_CONTENTION = {"40001", "40P01", "55P03", "1020", "1205", "1213"}
-_NO_TABLE = {"42P01", "1146"}
 
 
 class SQLTable:
@@ -196,13 +192,13 @@ class SQLTable:
             except exc.IntegrityError as error:
                 raise DocumentConflict(f"{self._name}: a condition of a put failed") from error
             except exc.DBAPIError as error:
-                if may_create and _is_missing(error):
+                if may_create and is_missing(error):
                     may_create = False
                     self._make()
                     continue
-                wait = next(pauses, None) if _may_pass(error) else None
+                wait = next(pauses, None) if may_pass(error) else None
                 if wait is None:
-                    raise TableUnavailable(f"{self._name}: {_reason(error)}") from error
+                    raise TableUnavailable(f"{self._name}: {reason(error)}") from error
             except exc.TimeoutError as error:
                 raise TableUnavailable(f"{self._name}: no connection is free") from error
             time.sleep(wait)
@@ -215,7 +211,7 @@ class SQLTable:
             self._rows.create(self._engine, checkfirst=True)
         except exc.DBAPIError as error:
             if not inspect(self._engine).has_table(self._rows.name):
-                text = f"{self._name} is missing and cannot be created: {_reason(error)}"
+                text = f"{self._name} is missing and cannot be created: {reason(error)}"
                 raise TableUnavailable(text) from error
 
 
@@ -280,27 +276,3 @@ def _rows(name: str) -> Any:
         Column("b", LargeBinary().with_variant(mysql.MEDIUMBLOB(), *ours), nullable=False),
         Column("x", BigInteger),
     )
-
-
-def _codes(error: DBAPIError) -> list[str]:
-    """What the database calls the error: its SQLSTATE, its number or, in SQLite, its text."""
-    failure: Any = error.orig
-    states = [getattr(failure, name, None) for name in ("sqlstate", "pgcode")]
-    return [str(code) for code in (*states, *failure.args[:1]) if code]
-
-
-def _is_missing(error: DBAPIError) -> bool:
-    return any(code in _NO_TABLE or code.startswith("no such table") for code in _codes(error))
-
-
-def _may_pass(error: DBAPIError) -> bool:
-    codes = _codes(error)
-    locked = any(code.startswith("database") and code.endswith("locked") for code in codes)
-    return error.connection_invalidated or locked or not _CONTENTION.isdisjoint(codes)
-
-
-def _reason(error: DBAPIError) -> str:
-    """The failure in words that hold nothing of what was sent."""
-    if _is_missing(error):
-        return "the table does not exist"
-    return f"{type(error.orig).__name__} {' '.join(_codes(error)[:1])[:80]}"
