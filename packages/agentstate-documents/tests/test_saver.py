@@ -7,6 +7,7 @@ from agentstate_documents import MemoryTable, Page, envelope
 from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.cipher import Keystream
 from agentstate_documents.testing.saver_contract import SaverContract
+from agentstate_documents.testing.saver_histories import HistoryContract
 from agentstate_documents.testing.saver_listing import ListingContract
 from agentstate_documents.testing.saver_scenes import at, checkpoint
 from agentstate_documents.testing.saver_states import StateContract
@@ -31,7 +32,9 @@ class HaltingTable(MemoryTable):
         return super().query(partition, cursor=cursor[1:] or None, **range_)
 
 
-class TestEmptyPages(StateContract, WritesContract, ListingContract, UpkeepContract):
+class TestEmptyPages(
+    StateContract, HistoryContract, WritesContract, ListingContract, UpkeepContract
+):
     """A page without documents is not the end."""
 
     @pytest.fixture
