@@ -4,7 +4,9 @@ import uuid
 
 import pytest
 
-from agentstate_documents import DocumentConflict, MemoryTable
+from agentstate_documents import DocumentConflict, MemoryTable, steps
+from agentstate_documents.drivers import run
+from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT
 from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.saver_scenes import at, checkpoint, id_of
 
@@ -27,13 +29,7 @@ def put(saver, config, values, **metadata):
 
 
 def sorts(table, partition="t"):
-    found, cursor = [], None
-    while True:
-        page = table.query(partition, cursor=cursor)
-        found += [document.sort for document in page.documents]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return list(run(steps.documents(partition, low=FIRST_SORT, high=AFTER_LAST_SORT), table))
 
 
 def remove(table, config, kind, partition="t"):
@@ -227,6 +223,21 @@ def test_pruning_gives_up_on_a_thread_that_never_rests():
     with pytest.raises(DocumentConflict, match="all the time"):
         DocumentSaver(table).prune(["t"])
     assert len(list(DocumentSaver(table).list(at("t")))) == 4
+
+
+def test_conflicts_that_never_end_are_an_error():
+    """Who replaces the same id, or adds to the same task, all the time is not waited for."""
+
+    class Contended(MemoryTable):
+        def put(self, partition, writes):
+            raise DocumentConflict("changed by others")
+
+    saver = DocumentSaver(Contended())
+    config = at("t", "1")
+    with pytest.raises(DocumentConflict, match="all the time"):
+        saver.put(at("t"), checkpoint({"a": 1}), {}, {})
+    with pytest.raises(DocumentConflict, match="all the time"):
+        saver.put_writes(config, [("a", 1)], "task")
 
 
 def test_an_id_deleted_while_it_is_replaced_is_put_anew():

@@ -80,6 +80,25 @@ def test_options_of_a_wrong_type_are_refused_by_name(options, error):
         DocumentSaver(MemoryTable(), **options)
 
 
+async def test_setting_up_and_closing_are_the_tables():
+    """It is asked to, on both faces."""
+    calls = []
+
+    class Table(MemoryTable):
+        def setup(self):
+            calls.append("setup")
+
+        def close(self):
+            calls.append("close")
+
+    saver = DocumentSaver(Table())
+    saver.setup()
+    saver.close()
+    await saver.asetup()
+    await saver.aclose()
+    assert calls == ["setup", "close"] * 2
+
+
 class Upper(EncryptedSerializer):
     """Does something to values besides encrypting them."""
 

@@ -15,7 +15,8 @@ from crewai.flow.async_feedback.types import PendingFeedbackContext
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Connect = Callable[..., Any]  # a persistence; what it loads is not None in most tests
+    # Makes persistences; what those load is not None in most tests.
+    Connect = Callable[..., Any]
 
 VALUES: dict[str, Any] = {
     "none": None,
