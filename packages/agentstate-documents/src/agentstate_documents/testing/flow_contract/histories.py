@@ -122,6 +122,21 @@ class HistoryContract:
         assert not_loading.seen == loading.seen
         assert loading.texts == ["t4", "t5", "t6"]
 
+    @pytest.mark.parametrize("asked", ["load_pending_feedback", "clear_pending_feedback"])
+    def test_asking_for_a_question_first_changes_no_key(self, connect: Connect, asked: str) -> None:
+        """A process that first looks whether a flow waits numbers its messages as others do."""
+        flow, other, deliveries = new_id(), Deliveries(), Deliveries()
+        connect(reducer=reducing()).save_state(flow, "m", {"id": flow, "messages": talk(0, 6)})
+        state = connect().load_state(flow)
+        state["messages"] += talk(6, 9)
+        with pytest.raises(Crash):
+            connect(reducer=reducing(other, crash)).save_state(flow, "m", state)
+        persistence = connect(reducer=reducing(deliveries))
+        getattr(persistence, asked)(flow)
+        persistence.save_state(flow, "m", state)
+        assert deliveries.seen == other.seen
+        assert deliveries.texts == ["t4", "t5", "t6"]
+
     def test_a_deleted_flow_starts_anew(self, connect: Connect) -> None:
         """A new flow under an old id is bounded and complete."""
         deliveries = Deliveries()
