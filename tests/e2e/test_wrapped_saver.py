@@ -6,9 +6,11 @@ from agentstate_documents import MemoryTable
 from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.saver_contract import ConformanceContract
 from agentstate_documents.testing.saver_graphs import GraphContract
+from agentstate_documents.testing.saver_histories import HistoryContract
 from agentstate_documents.testing.saver_ids import IdContract
 from agentstate_documents.testing.saver_listing import ListingContract
 from agentstate_documents.testing.saver_reducing import ReducingContract
+from agentstate_documents.testing.saver_serializers import SerializerContract
 from agentstate_documents.testing.saver_states import StateContract
 from agentstate_documents.testing.saver_upkeep import UpkeepContract
 from agentstate_documents.testing.saver_writes import WritesContract
@@ -19,6 +21,8 @@ from langgraph_reducing_saver import ReducingSaver
 class TestWrappedSaver(
     ConformanceContract,
     StateContract,
+    HistoryContract,
+    SerializerContract,
     WritesContract,
     ListingContract,
     UpkeepContract,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agentstate_documents import Document, MemoryTable
 from golden.flow_states import store_flows
-from golden.shapes import SHAPES
+from golden.shapes import SHAPES, documents_in
 from golden.threads import THREADS, store_thread
 
 HERE = Path(__file__).parent
@@ -24,17 +24,8 @@ def rows_of(table: MemoryTable) -> list[tuple[str, Document]]:
     return [
         (partition, document)
         for partition in sorted(table.partitions())
-        for document in _documents(table, partition)
+        for document in documents_in(table, partition)
     ]
-
-
-def _documents(table: MemoryTable, partition: str) -> list[Document]:
-    page = table.query(partition)
-    documents = list(page.documents)
-    while page.cursor is not None:
-        page = table.query(partition, cursor=page.cursor)
-        documents += page.documents
-    return documents
 
 
 def stored() -> list[tuple[str, Document]]:

@@ -21,7 +21,8 @@ from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from google.cloud.firestore_v1.batch import WriteBatch
 from google.cloud.firestore_v1.types import Document as FirestoreDocument
 
-from agentstate_documents import Document, Write
+from agentstate_documents import Document, DocumentTable, Write, steps
+from agentstate_documents.drivers import run
 from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT
 from agentstate_documents.tables import cosmosdb_requests, dynamodb_requests, firestore_requests
 from agentstate_documents.tables.sql import SQLTable
@@ -58,6 +59,11 @@ def answered(database: str, partition: str, rows: Any) -> list[Document]:
     except StopIteration as stop:
         return list(stop.value.documents)
     raise AssertionError(f"{database} asks for a second page")
+
+
+def documents_in(table: DocumentTable, partition: str) -> Iterable[Document]:
+    """Every document of a partition, in order."""
+    return run(steps.documents(partition, low=FIRST_SORT, high=AFTER_LAST_SORT), table).values()
 
 
 def text(data: bytes) -> str:
@@ -119,13 +125,7 @@ def read_sql(items: Items, folder: Path) -> Iterator[Row]:
         )
     table = SQLTable(f"sqlite:///{file}", create=False)
     for partition in table.partitions():
-        cursor = None
-        while True:
-            page = table.query(partition, cursor=cursor)
-            yield from ((partition, document) for document in page.documents)
-            cursor = page.cursor
-            if cursor is None:
-                break
+        yield from ((partition, document) for document in documents_in(table, partition))
     table.close()
 
 

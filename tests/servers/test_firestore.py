@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timezone
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from google.api_core import exceptions
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
-from google.cloud.firestore_v1.services.firestore import FirestoreClient
 
 MEBIBYTE = 1024 * 1024
 
@@ -294,13 +292,6 @@ def test_descending_by_name_alone_is_refused(client: Any) -> None:
         query.get()
 
 
-def test_documents_are_counted(client: Any) -> None:
-    """A count needs no documents, and stops where it may."""
-    query = fill(client, "abc").where(**where("s", ">", "a"))
-    assert query.count(alias="n").get()[0][0].value == 2
-    assert fill(client, "").limit(2).count().get()[0][0].value == 2
-
-
 def test_parents_without_a_document_are_listed(client: Any) -> None:
     """What only has documents below it is listed, as long as it has any."""
     client.document("c/a/d/1").set({})
@@ -321,61 +312,6 @@ def test_databases_are_apart(client: Any, firestore_project: str) -> None:
     other._firestore_api.transport.close()
 
 
-# Transactions ------------------------------------------------------------------------------
-
-
-def test_a_transaction_reads_and_writes_as_one(client: Any) -> None:
-    """What it read is what it writes on, and it starts again when that changed."""
-    document = client.document("c/d")
-    document.set({"n": 0})
-    together = Barrier(2)
-
-    @firestore.transactional
-    def increment(transaction: Any) -> None:
-        n = document.get(transaction=transaction).get("n")
-        transaction.update(document, {"n": n + 1})
-
-    def work() -> None:
-        together.wait()
-        for _ in range(3):
-            increment(client.transaction(max_attempts=20))
-
-    threads = [Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert document.get().get("n") == 6
-
-
-def test_a_transaction_that_fails_leaves_nothing(client: Any) -> None:
-    """An error inside it undoes what it was about to write."""
-
-    @firestore.transactional
-    def fail(transaction: Any) -> None:
-        transaction.set(client.document("c/d"), {"n": 1})
-        raise ArithmeticError
-
-    with pytest.raises(ArithmeticError):
-        fail(client.transaction())
-    assert not client.document("c/d").get().exists
-
-
-def test_a_read_only_transaction_cannot_write(client: Any) -> None:
-    """The SDK refuses before the server has to."""
-    transaction = client.transaction(read_only=True)
-    with pytest.raises(ValueError, match="read-only"):
-        transaction.set(client.document("c/d"), {})
-
-
-def test_an_unknown_transaction_is_refused(client: Any, firestore_project: str) -> None:
-    """A transaction that was never begun commits nothing."""
-    api: FirestoreClient = client._firestore_api
-    database = f"projects/{firestore_project}/databases/(default)"
-    with pytest.raises(exceptions.InvalidArgument):
-        api.commit(request={"database": database, "writes": [], "transaction": b"never begun"})
-
-
 # The awaiting client -----------------------------------------------------------------------
 
 
@@ -392,19 +328,4 @@ async def test_the_awaiting_client_finds_the_same(async_client: Any) -> None:
     assert [snapshot.id async for snapshot in query.stream()] == ["c", "b"]
     found = async_client.get_all([collection.document("a"), collection.document("x")])
     assert {snapshot.id: snapshot.exists async for snapshot in found} == {"a": True, "x": False}
-    assert (await collection.count().get())[0][0].value == 3
     assert sorted([document.id async for document in collection.list_documents()]) == list("abc")
-
-
-async def test_an_awaited_transaction_reads_and_writes_as_one(async_client: Any) -> None:
-    """As with the blocking client."""
-    document = async_client.document("c/d")
-    await document.set({"n": 1})
-
-    @firestore.async_transactional
-    async def double(transaction: Any) -> None:
-        found = await document.get(transaction=transaction)
-        transaction.update(document, {"n": 2 * found.get("n")})
-
-    await double(async_client.transaction())
-    assert (await document.get()).get("n") == 2

@@ -12,21 +12,16 @@ from agentstate_documents import (
     Limits,
     MemoryTable,
     StoredFormatUnknown,
+    steps,
 )
 from agentstate_documents.chunks import Item, join, store
 from agentstate_documents.drivers import run
+from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT
 from agentstate_documents.testing.faults import FaultyTable, Stopped
 
 
 def read(table, sort):
-    documents = {}
-    cursor = None
-    while True:
-        page = table.query("p", cursor=cursor)
-        documents |= {document.sort: document for document in page.documents}
-        cursor = page.cursor
-        if cursor is None:
-            break
+    documents = run(steps.documents("p", low=FIRST_SORT, high=AFTER_LAST_SORT), table)
     return join(documents[sort].body, f"{sort}!p", documents) if sort in documents else None
 
 

@@ -4,7 +4,9 @@ import uuid
 
 import pytest
 
-from agentstate_documents import DocumentConflict, MemoryTable
+from agentstate_documents import DocumentConflict, MemoryTable, steps
+from agentstate_documents.drivers import run
+from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT
 from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.saver_scenes import at, checkpoint, id_of
 
@@ -27,13 +29,7 @@ def put(saver, config, values, **metadata):
 
 
 def sorts(table, partition="t"):
-    found, cursor = [], None
-    while True:
-        page = table.query(partition, cursor=cursor)
-        found += [document.sort for document in page.documents]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return list(run(steps.documents(partition, low=FIRST_SORT, high=AFTER_LAST_SORT), table))
 
 
 def remove(table, config, kind, partition="t"):
@@ -160,6 +156,19 @@ def test_delta_history_follows_parents_through_a_wrong_clock(table, saver):
     assert told == {"d": {"writes": [("task", "d", 1), ("task", "d", 2)], "seed": ["seed"]}}
 
 
+@pytest.mark.parametrize("counted", [None, 5, "text", ["d"], {"d": 5}, {"d": [1]}, {"d": "ab"}])
+def test_a_name_of_langgraphs_may_hold_anything(table, saver, counted):
+    """Metadata of the user's under the name of LangGraph's counters is in nobody's way."""
+    first = put(saver, at("t"), {"d": ["seed"]}, counters_since_delta_snapshot=counted)
+    saver.put_writes(first, [("d", 1)], "task")
+    second = put(saver, first, {}, counters_since_delta_snapshot=counted)
+    told = DocumentSaver(table).get_delta_channel_history(config=second, channels=["d"])
+    assert told == {"d": {"writes": [("task", "d", 1)], "seed": ["seed"]}}
+    saver.prune(["t"])
+    [found] = DocumentSaver(table).list(at("t"))
+    assert found.metadata == {"counters_since_delta_snapshot": counted}
+
+
 def test_a_checkpoint_put_onto_itself_ends_a_chain(table, saver):
     """Its parent is itself; what follows parents ends there."""
     made = checkpoint({"other": 1})
@@ -214,6 +223,21 @@ def test_pruning_gives_up_on_a_thread_that_never_rests():
     with pytest.raises(DocumentConflict, match="all the time"):
         DocumentSaver(table).prune(["t"])
     assert len(list(DocumentSaver(table).list(at("t")))) == 4
+
+
+def test_conflicts_that_never_end_are_an_error():
+    """Who replaces the same id, or adds to the same task, all the time is not waited for."""
+
+    class Contended(MemoryTable):
+        def put(self, partition, writes):
+            raise DocumentConflict("changed by others")
+
+    saver = DocumentSaver(Contended())
+    config = at("t", "1")
+    with pytest.raises(DocumentConflict, match="all the time"):
+        saver.put(at("t"), checkpoint({"a": 1}), {}, {})
+    with pytest.raises(DocumentConflict, match="all the time"):
+        saver.put_writes(config, [("a", 1)], "task")
 
 
 def test_an_id_deleted_while_it_is_replaced_is_put_anew():

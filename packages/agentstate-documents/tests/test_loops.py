@@ -3,8 +3,6 @@
 import asyncio
 import threading
 
-import pytest
-
 from agentstate_documents import MemoryTable
 from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.saver_scenes import at, checkpoint
@@ -89,37 +87,3 @@ def test_threads_share_a_saver():
     for thread in threads:
         thread.join()
     assert failures == []
-
-
-def test_blocking_setup_and_close():
-    """They reach the table."""
-    calls = []
-
-    class Table(MemoryTable):
-        def setup(self):
-            calls.append("setup")
-
-        def close(self):
-            calls.append("close")
-
-    saver = DocumentSaver(Table())
-    saver.setup()
-    saver.close()
-    assert calls == ["setup", "close"]
-
-
-@pytest.mark.parametrize("face", ["sync", "async"])
-async def test_conflicts_that_never_end_are_an_error(face):
-    """Somebody who replaces the same id all the time is not waited for forever."""
-    from agentstate_documents import DocumentConflict
-
-    class Contended(MemoryTable):
-        def put(self, partition, writes):
-            raise DocumentConflict("changed by others")
-
-    saver = DocumentSaver(Contended())
-    config = at("t", "1")
-    with pytest.raises(DocumentConflict, match="all the time"):
-        saver.put(at("t"), checkpoint({"a": 1}), {}, {})
-    with pytest.raises(DocumentConflict, match="all the time"):
-        await saver.aput_writes(config, [("a", 1)], "task")

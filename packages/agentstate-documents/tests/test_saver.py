@@ -7,6 +7,7 @@ from agentstate_documents import MemoryTable, Page, envelope
 from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.cipher import Keystream
 from agentstate_documents.testing.saver_contract import SaverContract
+from agentstate_documents.testing.saver_histories import HistoryContract
 from agentstate_documents.testing.saver_listing import ListingContract
 from agentstate_documents.testing.saver_scenes import at, checkpoint
 from agentstate_documents.testing.saver_states import StateContract
@@ -31,7 +32,9 @@ class HaltingTable(MemoryTable):
         return super().query(partition, cursor=cursor[1:] or None, **range_)
 
 
-class TestEmptyPages(StateContract, WritesContract, ListingContract, UpkeepContract):
+class TestEmptyPages(
+    StateContract, HistoryContract, WritesContract, ListingContract, UpkeepContract
+):
     """A page without documents is not the end."""
 
     @pytest.fixture
@@ -75,6 +78,25 @@ def test_options_of_a_wrong_type_are_refused_by_name(options, error):
     """At construction, also those that would not be used."""
     with pytest.raises(error, match=f"{next(iter(options))} must"):
         DocumentSaver(MemoryTable(), **options)
+
+
+async def test_setting_up_and_closing_are_the_tables():
+    """It is asked to, on both faces."""
+    calls = []
+
+    class Table(MemoryTable):
+        def setup(self):
+            calls.append("setup")
+
+        def close(self):
+            calls.append("close")
+
+    saver = DocumentSaver(Table())
+    saver.setup()
+    saver.close()
+    await saver.asetup()
+    await saver.aclose()
+    assert calls == ["setup", "close"] * 2
 
 
 class Upper(EncryptedSerializer):

@@ -5,7 +5,6 @@ import itertools
 import uuid
 
 import pytest
-from langgraph.checkpoint.base.id import uuid6
 
 from agentstate_documents import MemoryTable, TableUnavailable
 from agentstate_documents.saver import DocumentSaver
@@ -14,7 +13,7 @@ from agentstate_documents.testing.saver_scenes import at, checkpoint
 
 TEXTS = [str(uuid.UUID(int=n)) * 2 for n in range(12)]
 CHILD = "child:1"
-LATEST = str(uuid6())
+PLACES = [(thread, namespace) for thread in ("t", "other", "copy") for namespace in ("", CHILD)]
 
 
 def put(saver, config, values, **metadata):
@@ -40,15 +39,13 @@ def filled(limit):
 def state(table):
     """All that can be read, by thread and namespace, by a process that knows nothing."""
     saver = DocumentSaver(table)
-    places = [(t, ns) for t in ("t", "other", "copy") for ns in ("", CHILD)]
-    return {place: list(saver.list(at(place[0], namespace=place[1]))) for place in places}
+    return {place: list(saver.list(at(place[0], namespace=place[1]))) for place in PLACES}
 
 
 def latest(table):
     """What `get_tuple` finds, by thread and namespace."""
     saver = DocumentSaver(table)
-    places = [(t, ns) for t in ("t", "other", "copy") for ns in ("", CHILD)]
-    return {place: saver.get_tuple(at(place[0], namespace=place[1])) for place in places}
+    return {place: saver.get_tuple(at(place[0], namespace=place[1])) for place in PLACES}
 
 
 def put_child(saver, configs):

@@ -9,6 +9,7 @@ from typing import Any
 
 import boto3
 import pytest
+from aiobotocore.session import get_session
 
 from agentstate_documents.errors import TableUnavailable
 from agentstate_documents.tables.dynamodb import AioDynamoDBTable
@@ -95,7 +96,7 @@ async def test_both_faces_see_one_table(savers: Make) -> None:
     assert await saver.aget_tuple(at("t")) == saver.get_tuple(at("t"))
 
 
-def test_the_callers_session_and_client_serve_both_faces(
+async def test_the_callers_session_and_client_serve_both_faces(
     table_name: str, client: Any, endpoint: str
 ) -> None:
     """Credentials of boto3 stay with boto3; an `async_client` or none at all is native."""
@@ -107,7 +108,8 @@ def test_the_callers_session_and_client_serve_both_faces(
     assert isinstance(awaiting(client=client), Threaded)
     assert isinstance(awaiting(boto_session=session), Threaded)
     assert isinstance(awaiting(), AioDynamoDBTable)
-    assert isinstance(awaiting(client=client, async_client=object()), AioDynamoDBTable)
+    async with get_session().create_client("dynamodb") as native:
+        assert isinstance(awaiting(client=client, async_client=native), AioDynamoDBTable)
 
 
 async def test_the_callers_client_stays_open(table_name: str, client: Any) -> None:

@@ -75,7 +75,7 @@ def answer(
     text: str = body["query"]
     query = parse_query(text.removeprefix(MERGE))
     parameters = {p["name"]: p.get("value", UNDEFINED) for p in body.get("parameters", ())}
-    _check_scope(container, query, scope, text)
+    _check_scope(query, scope, text)
     _check_order(container, query)
     rows = _rows(container, query, parameters, scope)
     if query.counts:
@@ -160,7 +160,7 @@ def _fitting(values: list[Any]) -> list[Any]:
     return values
 
 
-def _check_scope(container: Container, query: Query, scope: Scope, text: str) -> None:
+def _check_scope(query: Query, scope: Scope, text: str) -> None:
     if scope.partition is not None or scope.range_index is not None:
         return
     if not scope.across:

@@ -6,6 +6,6 @@ never compared with the service itself, only with the documentation and with Goo
 
 Unlike that emulator it demands the indexes the service demands, takes requests of up to 10 MiB,
 answers UpdateField of the admin API, and lets a test inject failures and read what a client would
-be billed for. What it does not speak (listeners, transforms, OR, collection groups, ...) it refuses
-as UNIMPLEMENTED instead of answering wrongly.
+be billed for. What it does not speak (listeners, transactions, transforms, counts, OR, collection
+groups, ...) it refuses as UNIMPLEMENTED instead of answering wrongly.
 """

@@ -20,9 +20,9 @@ from servers.firestore.service import Firestore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_UNARY = ("Commit", "BeginTransaction", "Rollback", "ListDocuments")
+_UNARY = ("Commit", "ListDocuments")
 _ADMIN = ("GetField", "UpdateField")
-_STREAMING = ("BatchGetDocuments", "RunQuery", "RunAggregationQuery")
+_STREAMING = ("BatchGetDocuments", "RunQuery")
 _THREADS = 16
 # Above the service's limit, so that the server refuses a request as the service does.
 _OPTIONS = [

@@ -6,7 +6,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from google.cloud.firestore_v1 import types
-from google.protobuf.empty_pb2 import Empty
 
 from servers.firestore import documents
 from servers.firestore.names import database_of, path_of
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 MAX_REQUEST_BYTES = 10 * 1024 * 1024
 """https://firebase.google.com/docs/firestore/quotas. Google's emulator takes 4 MiB."""
 MAX_PAGE = 300
-_AGGREGATED_ENTRIES_PER_READ = 1000
 
 
 class Firestore:
@@ -35,7 +33,9 @@ class Firestore:
         """Write all or nothing."""
         if request.ByteSize() > MAX_REQUEST_BYTES:
             raise invalid(f"The request is larger than {MAX_REQUEST_BYTES} bytes.")
-        now = self.databases[request.database].commit(request.writes, request.transaction)
+        if request.transaction:
+            raise unimplemented("transactions")
+        now = self.databases[request.database].commit(request.writes)
         deletes = sum(write.WhichOneof("operation") == "delete" for write in request.writes)
         self.usage.add(
             document_writes=len(request.writes) - deletes,
@@ -47,26 +47,14 @@ class Firestore:
         results = [types.WriteResult.pb()(update_time=now) for _ in request.writes]
         return types.CommitResponse.pb()(write_results=results, commit_time=now)
 
-    def BeginTransaction(self, request: Any) -> Any:  # noqa: N802
-        """Open a transaction."""
-        id_ = self.databases[request.database].begin(request.options)
-        return types.BeginTransactionResponse.pb()(transaction=id_)
-
-    def Rollback(self, request: Any) -> Any:  # noqa: N802
-        """Forget a transaction."""
-        self.databases[request.database].rollback(request.transaction)
-        return Empty()
-
     def BatchGetDocuments(self, request: Any) -> Iterator[Any]:  # noqa: N802
         """Answer found or missing for each name."""
+        _check_selector(request)
         database = self.databases[request.database]
-        transaction, begun = self._transaction(database, request)
         response = types.BatchGetDocumentsResponse.pb()
         now = database.now()
-        if begun:
-            yield response(transaction=transaction, read_time=now)
         for name in request.documents:
-            document = database.get(name, transaction)
+            document = database.documents.get(name)
             self.usage.query(1)
             if document is None:
                 yield response(missing=name, read_time=now)
@@ -78,42 +66,21 @@ class Firestore:
 
     def RunQuery(self, request: Any) -> Iterator[Any]:  # noqa: N802
         """Answer the documents a query finds, one a message."""
+        _check_selector(request)
         query = read_query(request.parent, request.structured_query)
         database = self.databases[database_of(request.parent)]
-        transaction, begun = self._transaction(database, request)
-        found, skipped = database.run(query, transaction)
+        found, skipped = database.run(query)
         self.usage.query(len(found), skipped)
         response = types.RunQueryResponse.pb()
         now = database.now()
-        if begun or skipped or not found:
-            yield response(
-                transaction=transaction if begun else b"", skipped_results=skipped, read_time=now
-            )
+        if skipped or not found:
+            yield response(skipped_results=skipped, read_time=now)
         for document in found:
             if request.structured_query.HasField("select"):
                 paths = [part.field_path for part in request.structured_query.select.fields]
                 yield response(document=documents.select(document, paths), read_time=now)
             else:
                 yield response(document=document, read_time=now)
-
-    def RunAggregationQuery(self, request: Any) -> Iterator[Any]:  # noqa: N802
-        """Answer how many documents a query finds."""
-        aggregation = request.structured_aggregation_query
-        query = read_query(request.parent, aggregation.structured_query)
-        database = self.databases[database_of(request.parent)]
-        transaction, begun = self._transaction(database, request)
-        found, _ = database.run(query, transaction)
-        self.usage.query(-(-len(found) // _AGGREGATED_ENTRIES_PER_READ))
-        response = types.RunAggregationQueryResponse.pb()(
-            read_time=database.now(), transaction=transaction if begun else b""
-        )
-        for number, part in enumerate(aggregation.aggregations, start=1):
-            if part.WhichOneof("operator") != "count":
-                raise unimplemented("aggregations other than count")
-            limit = part.count.up_to.value if part.count.HasField("up_to") else len(found)
-            result = response.result.aggregate_fields[part.alias or f"field_{number}"]
-            result.integer_value = min(limit, len(found))
-        yield response
 
     def ListDocuments(self, request: Any) -> Any:  # noqa: N802
         """Answer a page of a collection by name, with ``show_missing`` also mere parents."""
@@ -128,18 +95,16 @@ class Firestore:
         rest = sorted(name for name in names if name > request.page_token)
         page = rest[: min(request.page_size or MAX_PAGE, MAX_PAGE)]
         self.usage.query(len(page))
-        listed = [database.get(name) or documents.Document(name=name) for name in page]
+        listed = [database.documents.get(name) or documents.Document(name=name) for name in page]
         if request.HasField("mask"):
             listed = [documents.select(each, request.mask.field_paths) for each in listed]
         return types.ListDocumentsResponse.pb()(
             documents=listed, next_page_token=page[-1] if len(rest) > len(page) else ""
         )
 
-    def _transaction(self, database: Database, request: Any) -> tuple[bytes, bool]:
-        """Return the id of the transaction a read belongs to, and whether it begins with it."""
-        kind = request.WhichOneof("consistency_selector")
-        if kind == "read_time":
-            raise unimplemented("reads at an earlier time")
-        if kind == "new_transaction":
-            return database.begin(request.new_transaction), True
-        return request.transaction, False
+
+def _check_selector(request: Any) -> None:
+    """Refuse a read in a transaction, or of an earlier time."""
+    kind = request.WhichOneof("consistency_selector")
+    if kind is not None:
+        raise unimplemented(kind)

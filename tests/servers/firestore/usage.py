@@ -1,7 +1,7 @@
 """What a client would be billed for, counted as https://firebase.google.com/docs/firestore/pricing.
 
-A query that finds nothing and a document that is not there cost one read each; of an aggregation,
-every started 1,000 index entries; skipped by an offset is read.
+A query that finds nothing and a document that is not there cost one read each; what an offset
+skips is read.
 """
 
 from __future__ import annotations

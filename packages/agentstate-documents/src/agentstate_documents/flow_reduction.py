@@ -105,6 +105,10 @@ class FlowReduction:
             raise ValueError(f"no reducer is registered as {self._reducer!r}: register_reducer()")
         return _registered[self._reducer]
 
+    def knows(self, flow: str) -> bool:
+        """Whether this process remembers where the lists of the flow stand in their histories."""
+        return self._lineages.get(flow) is not None
+
     def reduce(self, flow: str, state: dict[str, Any]) -> list[Note]:
         """The lists of `state`, a plain copy, are reduced in place; the hooks have been served.
 

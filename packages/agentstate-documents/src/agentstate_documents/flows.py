@@ -124,9 +124,12 @@ class Flows:
         if not isinstance(copy, dict):
             kind = type(state).__name__
             raise TypeError(f"state_data must be a dictionary or a pydantic model, not {kind}")
-        if self._parts.get(flow) is None:
+        reduction = self._reduction
+        # Who has only asked whether the flow waits may know its parts, and not its history.
+        known = reduction is None or reduction.knows(flow)
+        if not known or self._parts.get(flow) is None:
             self._read(flow, STATE, resumes=False)
-        lists = self._reduction.reduce(flow, copy) if self._reduction is not None else []
+        lists = [] if reduction is None else reduction.reduce(flow, copy)
         return {
             "flow": flow,
             "method": str(method_name),
@@ -161,9 +164,9 @@ def flow_id(flow_uuid: Any) -> str:
     """The id of a flow as text.
 
     Raises:
-        ValueError: It is empty.
+        ValueError: It is missing or empty.
     """
-    flow = str(flow_uuid)
+    flow = "" if flow_uuid is None else str(flow_uuid)
     if not flow:
-        raise ValueError("flow_uuid must not be empty")
+        raise ValueError(f"flow_uuid must be a non-empty text, not {flow_uuid!r}")
     return flow

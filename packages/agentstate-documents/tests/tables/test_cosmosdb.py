@@ -63,12 +63,6 @@ def partition() -> str:
     return f"p{uuid.uuid4().hex}"
 
 
-@pytest.fixture
-def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attempts follow each other at once."""
-    monkeypatch.setattr("agentstate_documents.tables.backoff.FIRST_WAIT_SECONDS", 0)
-
-
 class TestContract(TableContract):
     """Every guarantee of the port, on both faces."""
 
@@ -211,7 +205,7 @@ class TestFailures:
             await face.put(partition, batch)
 
     async def test_a_database_that_stays_busy_is_given_up(
-        self, face: Any, partition: str, cosmosdb_server: CosmosServer, no_waits: None
+        self, face: Any, partition: str, cosmosdb_server: CosmosServer, short_waits: None
     ) -> None:
         """After bounded attempts the put fails, and nothing is stored."""
         cosmosdb_server.inject(Fault("batch", status=449, inside=True, times=1000))

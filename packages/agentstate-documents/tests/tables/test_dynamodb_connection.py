@@ -14,6 +14,7 @@ from typing import Any
 
 import boto3
 import pytest
+from aiobotocore.session import AioSession, get_session
 
 from agentstate_documents import Document, Write
 from agentstate_documents.errors import TableUnavailable
@@ -330,8 +331,6 @@ async def test_an_async_client_of_the_callers_is_used_and_stays_open(
     name: str, dynamodb_endpoint: str
 ) -> None:
     """The caller opened it, the caller closes it."""
-    from aiobotocore.session import get_session
-
     async with get_session().create_client("dynamodb", endpoint_url=dynamodb_endpoint) as client:
         table = AioDynamoDBTable(name, client=client)
         await table.put("p", ONE)
@@ -339,7 +338,7 @@ async def test_an_async_client_of_the_callers_is_used_and_stays_open(
         assert (await client.scan(TableName=name))["Count"] == 1
 
 
-def test_the_awaiting_table_is_native_unless_boto3_was_given(
+async def test_the_awaiting_table_is_native_unless_boto3_was_given(
     client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was given decides: a session or client of boto3 is asked in threads."""
@@ -347,7 +346,8 @@ def test_the_awaiting_table_is_native_unless_boto3_was_given(
     assert isinstance(dynamodb_tables("documents")[1], AioDynamoDBTable)
     assert isinstance(dynamodb_tables("documents", client=client)[1], Threaded)
     assert isinstance(dynamodb_tables("documents", boto_session=session)[1], Threaded)
-    given = dynamodb_tables("documents", client=client, async_client=object())
+    async with get_session().create_client("dynamodb") as native:
+        given = dynamodb_tables("documents", client=client, async_client=native)
     assert isinstance(given[1], AioDynamoDBTable)
     monkeypatch.setattr("agentstate_documents.tables.dynamodb.find_spec", lambda name: None)
     assert isinstance(dynamodb_tables("documents")[1], Threaded)
@@ -411,35 +411,83 @@ async def test_an_error_that_is_not_the_sdks_passes(name: str) -> None:
         DynamoDBTable(name, client=Broken()).query("p")
 
 
-def test_one_loop_after_another(name: str, dynamodb_endpoint: str) -> None:
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every client of aiobotocore that is opened."""
+    made: list[Any] = []
+    original = AioSession.create_client
+
+    def noted(*args: Any, **options: Any) -> Any:
+        made.append(original(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(AioSession, "create_client", noted)
+    return made
+
+
+def test_one_loop_after_another(name: str, dynamodb_endpoint: str, opened: list[Any]) -> None:
     """Each event loop has a client of its own, which is closed with the loop, unasked."""
     table = AioDynamoDBTable(name, endpoint_url=dynamodb_endpoint)
     for n in range(3):
         asyncio.run(table.put("p", [Write(Document(f"k{n}", b""))]))
     assert len(asyncio.run(table.query("p")).documents) == 3
-    assert len(table._client._clients) == 1
+    assert len(opened) == 4
     gc.collect()  # a connection left open would be reported here
 
 
-async def test_two_loops_at_once(name: str, dynamodb_endpoint: str) -> None:
+async def test_two_loops_at_once(name: str, dynamodb_endpoint: str, opened: list[Any]) -> None:
     """A second loop, in another thread, leaves the client of the first alone."""
     table = AioDynamoDBTable(name, endpoint_url=dynamodb_endpoint)
     await table.put("p", ONE)
     await asyncio.to_thread(asyncio.run, table.put("q", ONE))
     assert sorted(await table.partitions()) == ["p", "q"]
-    assert len(table._client._clients) == 2
+    assert len(opened) == 2
     await table.close()
 
 
-async def test_tasks_of_a_loop_share_a_client(name: str, dynamodb_endpoint: str) -> None:
+async def test_tasks_of_a_loop_share_a_client(
+    name: str, dynamodb_endpoint: str, opened: list[Any]
+) -> None:
     """Twenty tasks that begin together open one client."""
     table = AioDynamoDBTable(name, endpoint_url=dynamodb_endpoint)
     await table.setup()
     await table.close()
+    opened.clear()
     await asyncio.gather(*(table.put(f"p{n}", ONE) for n in range(20)))
-    assert len(table._client._clients) == 1
+    assert len(opened) == 1
     assert len(await table.partitions()) == 20
     await table.close()
+
+
+async def test_a_closing_that_is_cancelled_is_finished(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits for it no more leaves no client open."""
+    begun, go_on, closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def __aenter__(self) -> Any:
+            return self
+
+        async def __aexit__(self, *error: object) -> None:
+            begun.set()
+            await go_on.wait()
+            closed.set()
+
+        async def query(self, **arguments: Any) -> Any:
+            return {"Items": []}
+
+    monkeypatch.setattr(AioSession, "create_client", lambda *_, **__: Slow())
+    table = AioDynamoDBTable(name)
+    await table.query("p")
+    closing = asyncio.create_task(table.close())
+    await begun.wait()
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    go_on.set()
+    await asyncio.sleep(0)
+    assert closed.is_set()
 
 
 async def test_closing_while_a_first_request_fails(

@@ -122,16 +122,6 @@ async def test_collections_and_databases_are_apart(face: Face) -> None:
         assert list(await done(other.partitions())) == []
 
 
-async def test_a_conditional_put_replaces_the_expiry_too(face: Face) -> None:
-    """A document that no longer expires keeps nothing of the one it replaces."""
-    table = face.table()
-    await done(table.put("p", [Write(Document("k", b"1", 2_000_000_000))]))
-    [read] = await done(table.get("p", ["k"]))
-    await done(table.put("p", [Write(Document("k", b"2"), if_unchanged=read)]))
-    [found] = await done(table.get("p", ["k"]))
-    assert (found.body, found.expires_at) == (b"2", None)
-
-
 # Failures ----------------------------------------------------------------------------------
 
 

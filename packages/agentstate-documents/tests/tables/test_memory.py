@@ -15,7 +15,12 @@ class TestMemoryTable(TableContract):
 class TestTinyMemoryTable(TableContract):
     @pytest.fixture
     def table(self):
-        return MemoryTable(max_body_bytes=600, max_transaction_documents=8)
+        return MemoryTable(
+            max_body_bytes=600,
+            max_transaction_documents=8,
+            max_transaction_bytes=600,
+            page_size=24,
+        )
 
 
 def test_expired_documents_stay_until_they_are_removed():
@@ -29,12 +34,6 @@ def test_expired_documents_stay_until_they_are_removed():
     assert [document.sort for document in table.query("p").documents] == ["b"]
     table.remove_expired(200)
     assert table.partitions() == ["q"]
-
-
-class TestSmallPages(TableContract):
-    @pytest.fixture
-    def table(self):
-        return MemoryTable(page_size=24, max_transaction_bytes=390_000)
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,14 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from agentstate_documents import Document, Write
 from agentstate_documents.errors import DocumentConflict, TableUnavailable
+from agentstate_documents.tables import backoff, sql_failures
 from agentstate_documents.tables.sql import SQLTable
 from agentstate_documents.testing.table_contract import TableContract
 
@@ -83,13 +85,22 @@ def test_one_of_url_and_engine_is_given() -> None:
         SQLTable("sqlite://", engine=sa.create_engine("sqlite://"))
 
 
+@pytest.mark.parametrize("url", ["", 5, "postgresql//me:secret@host/documents", "nosuch://host/"])
+def test_a_url_nobody_understands_is_refused(url: Any) -> None:
+    """The error names the argument, and shows no password."""
+    with pytest.raises(ValueError, match="url must be one of SQLAlchemy") as caught:
+        SQLTable(url)
+    assert "secret" not in f"{caught.value}"
+    assert caught.value.__suppress_context__
+
+
 def test_a_driver_for_coroutines_is_refused() -> None:
     """The table is a blocking one, whatever the driver."""
     with pytest.raises(ValueError, match="a blocking one is needed"):
         SQLTable("postgresql+psycopg_async://127.0.0.1/documents")
 
 
-def test_another_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_database_is_refused() -> None:
     """A database whose upsert is not known is named with those that are."""
     engine = sa.create_mock_engine("mssql+pyodbc://", lambda *_: None)
     engine.url = sa.make_url("mssql+pyodbc://")  # type: ignore[attr-defined]
@@ -115,13 +126,11 @@ def test_an_upsert_is_said_in_the_words_of_mysql() -> None:
 
 def test_a_failure_of_mysql_is_known_by_its_number() -> None:
     """Its SQLSTATE, which says less, may come along."""
-    from agentstate_documents.tables import sql
-
     failure = sqlalchemy_error("42S02", 1146, "Table 'test.documents' doesn't exist")
-    assert sql._is_missing(failure)
-    assert not sql._may_pass(failure)
-    assert sql._may_pass(sqlalchemy_error("40001", 1213, "Deadlock found"))
-    assert sql._may_pass(sqlalchemy_error("HY000", 1205, "Lock wait timeout exceeded"))
+    assert sql_failures.is_missing(failure)
+    assert not sql_failures.may_pass(failure)
+    assert sql_failures.may_pass(sqlalchemy_error("40001", 1213, "Deadlock found"))
+    assert sql_failures.may_pass(sqlalchemy_error("HY000", 1205, "Lock wait timeout exceeded"))
 
 
 def sqlalchemy_error(state: str, number: int, text: str) -> sa.exc.DBAPIError:
@@ -284,9 +293,7 @@ def test_processes_share_a_database(url: str) -> None:
     table.close()
 
 
-def test_a_locked_database_is_asked_again(
-    tmp_path: Path, short_waits: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_database_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A put waits for a writer that holds the file, and gives up in the end."""
     path = tmp_path / "documents.db"
     engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 0})
@@ -298,7 +305,7 @@ def test_a_locked_database_is_asked_again(
         monkeypatch.setattr("agentstate_documents.tables.sql.time.sleep", waited.append)
         with pytest.raises(TableUnavailable, match="database is locked"):
             table.put("p", ONE)
-        assert len(waited) == 9
+        assert len(waited) == backoff.ATTEMPTS - 1
         monkeypatch.setattr(
             "agentstate_documents.tables.sql.time.sleep", lambda _: holder.rollback()
         )

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory
+    from langgraph.checkpoint.base import (
+        CheckpointMetadata,
+        CheckpointTuple,
+        DeltaChannelHistory,
+    )
 
     from agentstate_documents.checkpoints.context import Context
     from agentstate_documents.checkpoints.heads import Head
@@ -103,13 +107,27 @@ def get_delta_channel_history(
     return history
 
 
+def snapshot_counters(metadata: CheckpointMetadata) -> dict[str, Any]:
+    """What LangGraph has counted since it stored a value of each delta channel.
+
+    Nothing where somebody else has used its name.
+    """
+    counted: Any = metadata.get("counters_since_delta_snapshot")
+    return counted if isinstance(counted, dict) else {}
+
+
 def _steps_back(context: Context, head: Head, channels: set[str]) -> int:
-    """How many steps LangGraph has counted since it stored a value of one of the channels.
+    """How many steps lie behind the oldest value that one of the channels may be rebuilt from.
 
     Most steps are a head and one document of writes; where they are more, it takes one more read.
     """
-    counted = head.describe(context.serde)[1].get("counters_since_delta_snapshot", {})
-    return max(steps for _, steps in [(0, 0), *(counted.get(name, (0, 0)) for name in channels)])
+    counted = snapshot_counters(head.describe(context.serde)[1])
+    farthest = 0
+    for name in channels & counted.keys():
+        match counted[name]:
+            case [_, int(steps)]:
+                farthest = max(farthest, steps)
+    return farthest
 
 
 def read_namespaces(partition: str) -> Procedure[list[str]]:

@@ -15,7 +15,7 @@ from agentstate_documents import chunks, keys, steps
 from agentstate_documents.checkpoints import names
 from agentstate_documents.checkpoints.context import ROUNDS
 from agentstate_documents.checkpoints.heads import HEAD, REPLACED, whole_item
-from agentstate_documents.checkpoints.listing import read_namespaces
+from agentstate_documents.checkpoints.listing import read_namespaces, snapshot_counters
 from agentstate_documents.checkpoints.read import find_path
 from agentstate_documents.checkpoints.reader import Reader
 from agentstate_documents.checkpoints.reference import read_thread
@@ -155,7 +155,7 @@ def _run_of(context: Context, head: Head) -> str | None:
 def _rebuilt_from(context: Context, reader: Reader, head: Head) -> Iterable[str]:
     """The ancestors a delta channel without a value here is rebuilt from."""
     checkpoint, metadata = head.describe(context.serde)
-    counted = metadata.get("counters_since_delta_snapshot") or {}
+    counted = snapshot_counters(metadata)
     missing = (counted.keys() & checkpoint["channel_versions"].keys()) - set(head.channels)
     ancestor: Head | None = head
     passed: set[str] = set()  # a checkpoint that was put onto itself is its own parent

@@ -33,6 +33,13 @@ def check_limit(limit: int | None) -> None:
         raise ValueError(f"limit must be 1 or more, not {limit}")
 
 
+def check_kind(field: str, value: object, kind: str, *, fits: bool) -> None:
+    """The value is not given, or fits; `kind` says in words what it should be."""
+    if value is not None and not fits:
+        given = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise TypeError(f"{field} must be {kind}, not of the type {given}")
+
+
 def check_name(field: str, value: object, pattern: re.Pattern[str], rule: str) -> None:
     """The name is text that the database takes; `rule` says in words what `pattern` does."""
     if not isinstance(value, str):

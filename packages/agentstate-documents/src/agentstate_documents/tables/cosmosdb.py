@@ -16,7 +16,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from agentstate_documents.tables.checks import check_name
+from agentstate_documents.tables.checks import check_kind, check_name
 from agentstate_documents.tables.cosmosdb_clients import (
     NO_ENDPOINT,
     Account,
@@ -140,9 +140,7 @@ def _account(endpoint: str | None, key: str | None, credential: Any) -> Account:
 
 def _checked_client(client: Any, module: str) -> Any:
     """The client, which must be of the face that will use it, or None."""
-    of_aio = type(client).__module__.startswith("azure.cosmos.aio")
-    if client is not None and of_aio is not module.endswith(".aio"):
-        raise TypeError(
-            f"client must be a CosmosClient of {module}, not of {type(client).__module__}"
-        )
+    of_aio = hasattr(client, "__aenter__")
+    fits = hasattr(client, "get_database_client") and of_aio is module.endswith(".aio")
+    check_kind("client", client, f"a CosmosClient of {module}", fits=fits)
     return client

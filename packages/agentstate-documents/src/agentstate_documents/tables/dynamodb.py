@@ -9,7 +9,7 @@ import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from agentstate_documents.tables.checks import check_name
+from agentstate_documents.tables.checks import check_kind, check_name
 from agentstate_documents.tables.dynamodb_clients import AwaitingClient, BlockingClient
 from agentstate_documents.tables.dynamodb_requests import LIMITS, Requests
 from agentstate_documents.tables.procedures import AwaitingRequests, BlockingRequests
@@ -80,6 +80,10 @@ class DynamoDBTable(BlockingRequests):
         create: bool = True,
         expiring: bool = False,
     ) -> None:
+        fits = hasattr(client, "query") and not _is_awaiting(client)
+        check_kind("client", client, "a boto3 client for dynamodb", fits=fits)
+        fits = hasattr(boto_session, "client")
+        check_kind("boto_session", boto_session, "a boto3 session", fits=fits)
         self._client = BlockingClient(
             client, boto_session, region_name=region_name, endpoint_url=endpoint_url
         )
@@ -109,6 +113,8 @@ class AioDynamoDBTable(AwaitingRequests):
         create: bool = True,
         expiring: bool = False,
     ) -> None:
+        fits = hasattr(client, "query") and _is_awaiting(client)
+        check_kind("client", client, "an open aiobotocore client for dynamodb", fits=fits)
         self._client = AwaitingClient(client, region_name=region_name, endpoint_url=endpoint_url)
         requests = Requests(_checked(table_name), create, expiring)
         super().__init__(LIMITS, requests, self._client.carry_out)
@@ -116,6 +122,11 @@ class AioDynamoDBTable(AwaitingRequests):
     async def close(self) -> None:
         """The client of this event loop is closed if the table opened it."""
         await self._client.close()
+
+
+def _is_awaiting(client: Any) -> bool:
+    """Whether it is of aiobotocore: boto3 would take what that returns for the reply."""
+    return hasattr(client, "__aenter__")
 
 
 def _checked(table_name: str) -> str:

@@ -9,6 +9,7 @@ would go on for minutes. `firestore.indexes.json` beside this module says to `fi
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentstate_documents.tables.checks import check_kind
 from agentstate_documents.tables.firestore_requests import Requests, limits_of
 from agentstate_documents.tables.per_loop import PerLoop
 from agentstate_documents.tables.procedures import AwaitingRequests, BlockingRequests
@@ -73,7 +75,7 @@ class FirestoreTable(BlockingRequests):
         limits = limits_of(collection)
         super().__init__(limits, Requests(collection, limits, create), self._step)
         self._place = {"project": project_id, "database": database}
-        self._given = client
+        self._given = _checked_client(client, "Client")
         self._opened: Any = None
         self._lock = threading.Lock()
 
@@ -121,7 +123,7 @@ class AsyncFirestoreTable(AwaitingRequests):
         limits = limits_of(collection)
         super().__init__(limits, Requests(collection, limits, create), self._step)
         self._place = {"project": project_id, "database": database}
-        self._given = client
+        self._given = _checked_client(client, "AsyncClient")
         self._clients: PerLoop[Any] = PerLoop(self._opened)
 
     async def setup(self) -> None:
@@ -148,6 +150,14 @@ class AsyncFirestoreTable(AwaitingRequests):
             yield client
         finally:
             await _transport(client).close()
+
+
+def _checked_client(client: Any, kind: str) -> Any:
+    """The client, which must be of the face that will use it, or None."""
+    awaiting = inspect.iscoroutinefunction(getattr(client, "recursive_delete", None))
+    fits = hasattr(client, "get_all") and awaiting is (kind == "AsyncClient")
+    check_kind("client", client, f"a google.cloud.firestore.{kind}", fits=fits)
+    return client
 
 
 def _new_client(kind: str, place: dict[str, str | None]) -> Any:

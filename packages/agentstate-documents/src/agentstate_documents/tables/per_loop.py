@@ -22,10 +22,6 @@ class PerLoop(Generic[C]):
         self._opened = opened
         self._held: dict[asyncio.AbstractEventLoop, _Held[C]] = {}
 
-    def __len__(self) -> int:
-        """For how many loops there is one, or was until it was closed."""
-        return len(self._held)
-
     async def get(self) -> C:
         """The client of the running loop."""
         held = self._of(asyncio.get_running_loop())
@@ -36,12 +32,15 @@ class PerLoop(Generic[C]):
             return held.client
 
     async def close(self) -> None:
-        """Nothing is open for the running loop; who asks next opens again."""
+        """Nothing is open for the running loop; who asks next opens again.
+
+        Also a closing that is cancelled goes on to its end.
+        """
         held = self._of(asyncio.get_running_loop())
         async with held.lock:
             if held.client is not None:
                 held.client = None
-                await held.holder.aclose()
+                await asyncio.shield(held.holder.aclose())
 
     def _of(self, loop: asyncio.AbstractEventLoop) -> _Held[C]:
         if loop not in self._held:

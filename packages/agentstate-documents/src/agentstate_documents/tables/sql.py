@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agentstate_documents.errors import DocumentConflict, TableUnavailable
 from agentstate_documents.model import AFTER_LAST_SORT, FIRST_SORT, Document, Limits, Page
 from agentstate_documents.tables.backoff import waits
-from agentstate_documents.tables.checks import check_limit, check_name, check_put
+from agentstate_documents.tables.checks import check_kind, check_limit, check_name, check_put
 from agentstate_documents.tables.slices import slices
+from agentstate_documents.tables.sql_failures import is_missing, may_pass, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sqlalchemy import URL, Connection, Engine
-    from sqlalchemy.exc import DBAPIError
 
     from agentstate_documents.model import Write
 
@@ -42,10 +42,6 @@ _DRIVERS = {
     "mysql": "mysql+pymysql",
     "mariadb": "mariadb+pymysql",
 }
-# SQLSTATEs of PostgreSQL and error numbers of MySQL and MariaDB: a serialization failure, a
-# deadlock, a lock that was not free in time.
-_CONTENTION = {"40001", "40P01", "55P03", "1020", "1205", "1213"}
-_NO_TABLE = {"42P01", "1146"}
 
 
 class SQLTable:
@@ -196,13 +192,13 @@ class SQLTable:
             except exc.IntegrityError as error:
                 raise DocumentConflict(f"{self._name}: a condition of a put failed") from error
             except exc.DBAPIError as error:
-                if may_create and _is_missing(error):
+                if may_create and is_missing(error):
                     may_create = False
                     self._make()
                     continue
-                wait = next(pauses, None) if _may_pass(error) else None
+                wait = next(pauses, None) if may_pass(error) else None
                 if wait is None:
-                    raise TableUnavailable(f"{self._name}: {_reason(error)}") from error
+                    raise TableUnavailable(f"{self._name}: {reason(error)}") from error
             except exc.TimeoutError as error:
                 raise TableUnavailable(f"{self._name}: no connection is free") from error
             time.sleep(wait)
@@ -215,25 +211,22 @@ class SQLTable:
             self._rows.create(self._engine, checkfirst=True)
         except exc.DBAPIError as error:
             if not inspect(self._engine).has_table(self._rows.name):
-                text = f"{self._name} is missing and cannot be created: {_reason(error)}"
+                text = f"{self._name} is missing and cannot be created: {reason(error)}"
                 raise TableUnavailable(text) from error
 
 
 def _opened(url: str | URL | None, engine: Engine | None) -> Engine:
     import sqlalchemy
-    from sqlalchemy.pool import QueuePool
 
     if (url is None) == (engine is None):
         raise ValueError("give one of url and engine")
+    check_kind("engine", engine, "an Engine of SQLAlchemy", fits=hasattr(engine, "dialect"))
     if engine is None:
-        parsed = sqlalchemy.make_url(url or "")
-        parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
-        options: dict[str, Any] = {"pool_pre_ping": True, "hide_parameters": True}
-        if _in_memory(parsed):
-            # Each connection would be a database of its own, and of the thread that opened it.
-            options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
-            options["connect_args"] = {"check_same_thread": False}
-        engine = sqlalchemy.create_engine(parsed, **options)
+        try:
+            engine = _new_engine(url)
+        except sqlalchemy.exc.ArgumentError:  # whose text may show the password
+            text = "url must be one of SQLAlchemy, such as sqlite:///documents.db"
+            raise ValueError(text) from None
     dialect = engine.dialect
     if dialect.is_async:
         raise ValueError(
@@ -242,6 +235,20 @@ def _opened(url: str | URL | None, engine: Engine | None) -> Engine:
     if dialect.name not in {"sqlite", *_DRIVERS}:
         raise ValueError(f"{dialect.name!r} is none of sqlite, {', '.join(_DRIVERS)}")
     return engine
+
+
+def _new_engine(url: Any) -> Engine:
+    from sqlalchemy import create_engine, make_url
+    from sqlalchemy.pool import QueuePool
+
+    parsed = make_url(url)
+    parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
+    options: dict[str, Any] = {"pool_pre_ping": True, "hide_parameters": True}
+    if _in_memory(parsed):
+        # Each connection would be a database of its own, and of the thread that opened it.
+        options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+        options["connect_args"] = {"check_same_thread": False}
+    return create_engine(parsed, **options)
 
 
 def _in_memory(url: URL) -> bool:
@@ -269,27 +276,3 @@ def _rows(name: str) -> Any:
         Column("b", LargeBinary().with_variant(mysql.MEDIUMBLOB(), *ours), nullable=False),
         Column("x", BigInteger),
     )
-
-
-def _codes(error: DBAPIError) -> list[str]:
-    """What the database calls the error: its SQLSTATE, its number or, in SQLite, its text."""
-    failure: Any = error.orig
-    states = [getattr(failure, name, None) for name in ("sqlstate", "pgcode")]
-    return [str(code) for code in (*states, *failure.args[:1]) if code]
-
-
-def _is_missing(error: DBAPIError) -> bool:
-    return any(code in _NO_TABLE or code.startswith("no such table") for code in _codes(error))
-
-
-def _may_pass(error: DBAPIError) -> bool:
-    codes = _codes(error)
-    locked = any(code.startswith("database") and code.endswith("locked") for code in codes)
-    return error.connection_invalidated or locked or not _CONTENTION.isdisjoint(codes)
-
-
-def _reason(error: DBAPIError) -> str:
-    """The failure in words that hold nothing of what was sent."""
-    if _is_missing(error):
-        return "the table does not exist"
-    return f"{type(error.orig).__name__} {' '.join(_codes(error)[:1])[:80]}"

@@ -22,11 +22,13 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import ALL_CAPABILITIES
 
 from agentstate_documents.testing.saver_graphs import GraphContract
+from agentstate_documents.testing.saver_histories import HistoryContract
 from agentstate_documents.testing.saver_ids import IdContract
 from agentstate_documents.testing.saver_listing import ListingContract
 from agentstate_documents.testing.saver_reducing import ReducingContract
 from agentstate_documents.testing.saver_refusals import RefusalContract
 from agentstate_documents.testing.saver_scenes import Scenes
+from agentstate_documents.testing.saver_serializers import SerializerContract
 from agentstate_documents.testing.saver_states import StateContract
 from agentstate_documents.testing.saver_upkeep import UpkeepContract
 from agentstate_documents.testing.saver_writes import WritesContract
@@ -57,6 +59,8 @@ class ConformanceContract(Scenes):
 class SaverContract(
     ConformanceContract,
     StateContract,
+    HistoryContract,
+    SerializerContract,
     WritesContract,
     ListingContract,
     UpkeepContract,

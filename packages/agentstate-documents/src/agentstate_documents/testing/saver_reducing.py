@@ -134,6 +134,7 @@ class ReducingContract(Scenes):
         reducer = MessageReducer(config=ReducerConfig(max_tokens=5, token_counter=broken))
         config = await put(new(reducer=reducer), at(thread), {"messages": talk(8)})
         assert len(contents(await new().aget_tuple(config))) == 8
+        assert "stored unreduced" in caplog.text
 
     async def test_delta_channels_keep_every_message(
         self, make_saver: Any, thread: str, reducer: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,11 @@ class Scenes:
     def thread(self) -> str:
         """A thread nobody else uses."""
         return f"thread-{uuid.uuid4()}"
+
+    @pytest.fixture
+    def random_text(self) -> Any:
+        """Makes text of a length that does not compress to nothing."""
+        return lambda length: os.urandom(length // 2).hex()
 
 
 def at(thread: Any, checkpoint: str | None = None, namespace: str = "") -> RunnableConfig:

@@ -31,10 +31,9 @@ from agentstate_documents.testing.flow_contract.runs import Quick, Talk
 from agentstate_documents.testing.flow_contract.states import new_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    Connect = Callable[..., Any]  # a persistence; what it loads is not None in most tests
+    from agentstate_documents.testing.flow_contract.states import Connect
 
 
 class DumpContract:

@@ -17,9 +17,7 @@ from agentstate_documents.testing.flow_contract.messages import (
 from agentstate_documents.testing.flow_contract.states import context_of, new_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Connect = Callable[..., Any]  # a persistence; what it loads is not None in most tests
+    from agentstate_documents.testing.flow_contract.states import Connect
 
 
 class Crash(BaseException):
@@ -123,6 +121,21 @@ class HistoryContract:
         connect(reducer=reducing(not_loading)).save_state(flow, "m", state)
         assert not_loading.seen == loading.seen
         assert loading.texts == ["t4", "t5", "t6"]
+
+    @pytest.mark.parametrize("asked", ["load_pending_feedback", "clear_pending_feedback"])
+    def test_asking_for_a_question_first_changes_no_key(self, connect: Connect, asked: str) -> None:
+        """A process that first looks whether a flow waits numbers its messages as others do."""
+        flow, other, deliveries = new_id(), Deliveries(), Deliveries()
+        connect(reducer=reducing()).save_state(flow, "m", {"id": flow, "messages": talk(0, 6)})
+        state = connect().load_state(flow)
+        state["messages"] += talk(6, 9)
+        with pytest.raises(Crash):
+            connect(reducer=reducing(other, crash)).save_state(flow, "m", state)
+        persistence = connect(reducer=reducing(deliveries))
+        getattr(persistence, asked)(flow)
+        persistence.save_state(flow, "m", state)
+        assert deliveries.seen == other.seen
+        assert deliveries.texts == ["t4", "t5", "t6"]
 
     def test_a_deleted_flow_starts_anew(self, connect: Connect) -> None:
         """A new flow under an old id is bounded and complete."""

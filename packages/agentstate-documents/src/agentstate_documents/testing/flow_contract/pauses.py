@@ -14,7 +14,7 @@ from agentstate_documents.testing.flow_contract.runs import Quick, Talk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Connect = Callable[..., Any]  # a persistence; what it loads is not None in most tests
+    from agentstate_documents.testing.flow_contract.states import Connect
 
 
 class LaterProvider:

@@ -23,9 +23,7 @@ from agentstate_documents.testing.flow_contract.messages import (
 from agentstate_documents.testing.flow_contract.states import new_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Connect = Callable[..., Any]  # a persistence; what it loads is not None in most tests
+    from agentstate_documents.testing.flow_contract.states import Connect
 
 
 class Talk(BaseModel):

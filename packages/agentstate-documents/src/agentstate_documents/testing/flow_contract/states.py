@@ -15,7 +15,8 @@ from crewai.flow.async_feedback.types import PendingFeedbackContext
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Connect = Callable[..., Any]  # a persistence; what it loads is not None in most tests
+    # Makes persistences; what those load is not None in most tests.
+    Connect = Callable[..., Any]
 
 VALUES: dict[str, Any] = {
     "none": None,
@@ -119,10 +120,14 @@ class StateContract:
         listed = {flow.flow_uuid for flow in persistence.list_flows()}
         assert {str(flow) for flow in ids[1:]} <= listed
 
-    def test_an_empty_id_is_refused(self, connect: Connect) -> None:
-        """A flow has a name; an empty one is a mistake and stores nothing."""
+    @pytest.mark.parametrize("flow", ["", None])
+    def test_a_flow_needs_an_id(self, connect: Connect, flow: Any) -> None:
+        """An empty or missing one is a mistake, and nothing is stored under its text."""
+        persistence = connect()
         with pytest.raises(ValueError, match="flow_uuid"):
-            connect().save_state("", "m", {"id": ""})
+            persistence.save_state(flow, "m", {"id": flow})
+        with pytest.raises(ValueError, match="flow_uuid"):
+            persistence.load_state(flow)
 
     def test_what_is_no_state_is_refused(self, connect: Connect) -> None:
         """A list or None instead of a state is a mistake and stores nothing."""
