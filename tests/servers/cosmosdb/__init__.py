@@ -5,8 +5,8 @@ signatures, ids and bodies out of bounds, broken conditions, ordering by a path 
 It was written from the public documentation and the SDK's source and is tested through that SDK;
 it was never compared with the service. Throughput is not modelled: every request costs one unit.
 
-What it does not speak (stored procedures, hierarchical keys, change feed, most of the query
-language) is answered with an error that says so, never with an approximation.
+What it does not speak (patches, stored procedures, hierarchical keys, change feed, most of the
+query language) is answered with an error that says so, never with an approximation.
 
     PYTHONPATH=tests python -m servers.cosmosdb --partitions 3
 """

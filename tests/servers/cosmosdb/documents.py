@@ -44,8 +44,6 @@ def _point(container: Container, request: Request, item_id: str | None) -> Answe
             result = items.read(container, partition, name, if_none_match)
         case "replace", str(name):
             result = items.replace(container, partition, name, request.body, if_match)
-        case "patch", str(name):
-            result = items.patch(container, partition, name, request.body, if_match)
         case "delete", str(name):
             result = items.delete(container, partition, name, if_match)
         case operation, _:

@@ -11,7 +11,7 @@ from .items import decode
 from .store import Item, PartitionValue
 
 LEVELS = ("account", "database", "database", "container", "container")
-VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "PATCH": "patch", "DELETE": "delete"}
+VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "DELETE": "delete"}
 # Headers that turn a POST into something other than the creation of an item.
 POSTS = {
     "x-ms-cosmos-is-batch-request": "batch",

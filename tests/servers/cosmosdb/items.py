@@ -7,10 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .evaluation import is_true
 from .failure import PARTITION_KEY_MISMATCH, Failure, not_found, not_spoken
-from .language import parse_condition
-from .patch import patched
 from .store import JSON, Container, Item, PartitionValue
 
 # "Azure Cosmos DB service quotas", per-item and per-request limits.
@@ -88,22 +85,6 @@ def delete(
     return 204, None
 
 
-def patch(
-    container: Container,
-    partition: PartitionValue,
-    item_id: str,
-    body: JSON,
-    if_match: str | None = None,
-) -> Result:
-    old = _existing(container, partition, item_id)
-    _match(old, if_match)
-    condition = body.get("condition")
-    if condition and not is_true(parse_condition(condition), old.document):
-        raise _precondition_failed()
-    document = patched(old.document, body.get("operations", []))
-    return replace(container, partition, item_id, document)
-
-
 def batch(container: Container, partition: PartitionValue, raw: bytes) -> tuple[int, list[JSON]]:
     """All operations or none: 200 with every result, or 207 where all but the guilty say 424."""
     if len(raw) > MAX_REQUEST_BYTES:
@@ -147,7 +128,6 @@ def _run(container: Container, partition: PartitionValue, operation: JSON) -> Re
         "Read": lambda: read(container, partition, item_id, operation.get("ifNoneMatch")),
         "Replace": lambda: replace(container, partition, item_id, body, if_match),
         "Delete": lambda: delete(container, partition, item_id, if_match),
-        "Patch": lambda: patch(container, partition, item_id, body, if_match),
     }
     if operation["operationType"] not in runs:
         raise not_spoken(f"The batch operation {operation['operationType']!r}")
@@ -170,11 +150,7 @@ def _existing(container: Container, partition: PartitionValue, item_id: str) -> 
 
 def _match(item: Item, if_match: str | None) -> None:
     if if_match is not None and if_match not in ("*", item.document["_etag"]):
-        raise _precondition_failed()
-
-
-def _precondition_failed() -> Failure:
-    return Failure(412, "One of the specified pre-conditions is not met.")
+        raise Failure(412, "One of the specified pre-conditions is not met.")
 
 
 def _check(container: Container, partition: PartitionValue, document: JSON) -> None:

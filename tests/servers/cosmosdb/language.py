@@ -93,16 +93,6 @@ def parse_query(text: str) -> Query:
     return query
 
 
-def parse_condition(text: str) -> Expression:
-    """The expression of a conditional patch, `FROM c WHERE expression`."""
-    parser = _Parser(text)
-    parser.source()
-    parser.expect("WHERE")
-    condition = parser.disjunction()
-    parser.finish()
-    return condition
-
-
 class _Parser:
     def __init__(self, text: str) -> None:
         self.tokens: list[tuple[str, str]] = []

@@ -8,7 +8,10 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
-from ._messages import REMOVE_ALL, field, id_of, role_of, text
+from ._messages import field, id_of, role_of, text
+
+REMOVE_ALL = "__remove_all__"
+"""The id by which LangGraph's `RemoveMessage` means every message."""
 
 
 def merge_messages(existing: Any, new: Any) -> list[Any]:

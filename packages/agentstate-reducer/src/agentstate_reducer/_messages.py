@@ -21,9 +21,8 @@ _WORDS = {
     "t": ("tool",),
     "f": ("function",),
 }
+# What a letter is called where people read it.
 ROLES = {**{letter: words[0] for letter, words in _WORDS.items()}, "u": "unknown"}
-"""What a letter is called where people read it."""
-
 _LETTERS = {word: letter for letter, words in _WORDS.items() for word in words}
 _ENDINGS = ("messagechunk", "message", "chunk")
 
@@ -32,11 +31,7 @@ SPELLINGS = {"AIMessageChunk": "a", "HumanMessageChunk": "h"}
 for _write in (str.lower, str.upper, str.title):
     SPELLINGS.update((_write(word), letter) for word, letter in _LETTERS.items())
 
-MAX_DEPTH = 32
-"""Of nested content that is looked into; no provider accepts half of it."""
-
-REMOVE_ALL = "__remove_all__"
-"""The id by which LangGraph's `RemoveMessage` means every message."""
+MAX_DEPTH = 32  # of nested content that is looked into; no provider accepts half of it
 
 ASKING_BLOCKS = {
     "tool_use": ("id",),

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._messages import REMOVE_ALL, fingerprint, id_of
+from ._merge import REMOVE_ALL
+from ._messages import fingerprint, id_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
