@@ -1,12 +1,14 @@
 """Drivers: procedures are carried out, told of failures, and always closed."""
 
 import asyncio
+import threading
+from functools import partial
 
 import pytest
 
 from agentstate_documents import Document, MemoryTable, TableUnavailable, Write, steps
 from agentstate_documents.drivers import arun, astream, run, stream
-from agentstate_documents.steps import Emit
+from agentstate_documents.steps import Aside, Emit
 from agentstate_documents.tables.threaded import Threaded
 from agentstate_documents.testing.faults import FaultyTable
 
@@ -117,6 +119,57 @@ async def test_a_cancelled_procedure_is_closed():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert closing.closed
+
+
+async def test_a_cancelled_procedure_is_closed_when_its_work_aside_is_done():
+    """However often a task is cancelled meanwhile, it waits for the thread."""
+    started, go_on, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def procedure():
+        try:
+            yield Aside()
+            started.set()
+            assert go_on.wait(20)
+            yield from steps.get("p", ["k"])
+        finally:
+            closed.set()
+
+    task = asyncio.create_task(arun(procedure(), Threaded(MemoryTable())))
+    await asyncio.to_thread(started.wait)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0)
+        assert not closed.is_set()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert closed.is_set()
+
+
+async def test_work_aside_returns_raises_and_emits():
+    """Where a procedure goes on makes no difference to what comes of it."""
+
+    def returning():
+        yield Aside()
+        return threading.get_ident()
+
+    def raising():
+        yield Aside()
+        raise KeyError("k")
+
+    def emitting():
+        yield Aside()
+        yield Emit(1)
+        yield Aside()
+
+    table = MemoryTable()
+    assert run(returning(), table) == threading.get_ident()
+    assert await arun(returning(), Threaded(table)) != threading.get_ident()
+    for driven in (partial(run, table=table), partial(arun, table=Threaded(table))):
+        with pytest.raises(KeyError):
+            await driven(raising())
+    assert list(stream(emitting(), table)) == [1]
+    assert [item async for item in astream(emitting(), Threaded(table))] == [1]
 
 
 async def test_no_request_for_nothing():

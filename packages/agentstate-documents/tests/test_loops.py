@@ -1,11 +1,26 @@
 """The awaiting face: never blocks the loop, and outlives it."""
 
 import asyncio
+import os
 import threading
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agentstate_documents import MemoryTable
 from agentstate_documents.saver import DocumentSaver
 from agentstate_documents.testing.saver_scenes import at, checkpoint
+
+
+class Turning:
+    """Waits for the event loop to turn."""
+
+    def __init__(self, loop):
+        self._loop = loop
+
+    def __call__(self):
+        turned = threading.Event()
+        self._loop.call_soon_threadsafe(turned.set)
+        assert turned.wait(20), "the event loop is blocked"
 
 
 class WaitingTable(MemoryTable):
@@ -13,12 +28,7 @@ class WaitingTable(MemoryTable):
 
     def __init__(self, loop):
         super().__init__()
-        self._loop = loop
-
-    def _turned(self):
-        turned = threading.Event()
-        self._loop.call_soon_threadsafe(turned.set)
-        assert turned.wait(20), "the event loop is blocked"
+        self._turned = Turning(loop)
 
     def put(self, partition, writes):
         self._turned()
@@ -37,12 +47,28 @@ class WaitingTable(MemoryTable):
         return super().partitions()
 
 
-async def everything(saver):
+class WaitingSerializer(JsonPlusSerializer):
+    """Works only while the event loop turns."""
+
+    def __init__(self, loop):
+        super().__init__()
+        self._turned = Turning(loop)
+
+    def dumps_typed(self, obj):
+        self._turned()
+        return super().dumps_typed(obj)
+
+    def loads_typed(self, data):
+        self._turned()
+        return super().loads_typed(data)
+
+
+async def everything(saver, value=2):
     """Every awaiting method once."""
     await saver.asetup()
-    config = await saver.aput(at("t"), checkpoint({"a": 1}), {"run_id": "r"}, {})
-    await saver.aput_writes(config, [("a", 2)], "task")
-    assert (await saver.aget_tuple(at("t"))).pending_writes == [("task", "a", 2)]
+    config = await saver.aput(at("t"), checkpoint({"a": value}), {"run_id": "r"}, {})
+    await saver.aput_writes(config, [("a", value)], "task")
+    assert (await saver.aget_tuple(at("t"))).pending_writes == [("task", "a", value)]
     assert [found async for found in saver.alist(None)]
     await saver.acopy_thread("t", "copy")
     await saver.aprune(["t"])
@@ -56,6 +82,12 @@ async def everything(saver):
 async def test_the_loop_turns_during_every_request():
     """A table that needs the loop to turn is served by every method."""
     await everything(DocumentSaver(WaitingTable(asyncio.get_running_loop())))
+
+
+async def test_the_loop_turns_while_much_is_serialised():
+    """A serializer that needs the loop to turn is served by every method, from some size on."""
+    serde = WaitingSerializer(asyncio.get_running_loop())
+    await everything(DocumentSaver(MemoryTable(), serde=serde), os.urandom(100_000))
 
 
 def test_one_saver_serves_one_loop_after_another():

@@ -6,9 +6,12 @@ clean-up runs before control returns to the caller.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from agentstate_documents.steps import Emit
+from agentstate_documents.steps import Aside, Emit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
@@ -32,7 +35,9 @@ class _Outcome(NamedTuple):
         return procedure.throw(self.error) if self.error else procedure.send(self.reply)
 
 
-def _perform(request: Request, table: DocumentTable) -> _Outcome:
+def _perform(request: Request | Aside, table: DocumentTable) -> _Outcome:
+    if isinstance(request, Aside):
+        return _Outcome()
     try:
         return _Outcome(request.perform(table))
     except Exception as error:
@@ -46,12 +51,49 @@ async def _aperform(request: Request, table: AsyncDocumentTable) -> _Outcome:
         return _Outcome(error=error)
 
 
+@dataclass(frozen=True, slots=True)
+class _Found(Generic[S]):
+    """A procedure's next step, or what it raised instead, its return included."""
+
+    step: S | None = None
+    error: BaseException | None = None
+
+    def get(self) -> S:
+        """The step; raises what the procedure raised."""
+        if self.error is not None:
+            raise self.error
+        return self.step  # type: ignore[return-value]
+
+
+def _find(procedure: Generator[S, Any, Any]) -> _Found[S]:
+    # A StopIteration can be raised neither into a future nor out of a coroutine.
+    try:
+        return _Found(next(procedure))
+    except BaseException as error:
+        return _Found(error=error)
+
+
+async def _find_aside(procedure: Generator[S, Any, Any]) -> _Found[S]:
+    """The next step, found in a worker thread.
+
+    A cancelled task waits for it all the same: a generator cannot be closed while it runs.
+    """
+    found = asyncio.ensure_future(asyncio.to_thread(_find, procedure))
+    try:
+        return await asyncio.shield(found)
+    except asyncio.CancelledError:
+        while not found.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([found])
+        raise
+
+
 def run(procedure: Procedure[R], table: DocumentTable) -> R:
     """What the procedure returns after `table` answered its requests."""
     try:
-        request = next(procedure)
+        step = next(procedure)
         while True:
-            request = _perform(request, table).resume(procedure)
+            step = _perform(step, table).resume(procedure)
     except StopIteration as stop:
         result: R = stop.value
         return result
@@ -62,9 +104,12 @@ def run(procedure: Procedure[R], table: DocumentTable) -> R:
 async def arun(procedure: Procedure[R], table: AsyncDocumentTable) -> R:
     """What the procedure returns after `table` answered its requests."""
     try:
-        request = next(procedure)
+        step = next(procedure)
         while True:
-            request = (await _aperform(request, table)).resume(procedure)
+            if isinstance(step, Aside):
+                step = (await _find_aside(procedure)).get()
+            else:
+                step = (await _aperform(step, table)).resume(procedure)
     except StopIteration as stop:
         result: R = stop.value
         return result
@@ -96,6 +141,8 @@ async def astream(procedure: Stream[T], table: AsyncDocumentTable) -> AsyncItera
             if isinstance(step, Emit):
                 yield step.item
                 step = next(procedure)
+            elif isinstance(step, Aside):
+                step = (await _find_aside(procedure)).get()
             else:
                 step = (await _aperform(step, table)).resume(procedure)
     except StopIteration:

@@ -94,6 +94,11 @@ class Partitions:
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """Not a request: to the next step it takes processor time that would hold up an event loop."""
+
+
+@dataclass(frozen=True, slots=True)
 class Emit(Generic[T]):
     """Not a request: an item a stream hands to its consumer."""
 
@@ -101,8 +106,17 @@ class Emit(Generic[T]):
 
 
 Request = Get | Put | Query | Delete | Partitions
-Procedure = Generator[Request, Any, R]
-Stream = Generator[Request | Emit[T], Any, None]
+Procedure = Generator[Request | Aside, Any, R]
+Stream = Generator[Request | Aside | Emit[T], Any, None]
+
+# To make values of them takes a few milliseconds.
+_LARGE_BYTES = 65_536
+
+
+def aside(size: int) -> Procedure[None]:
+    """What follows makes values of `size` stored bytes."""
+    if size > _LARGE_BYTES:
+        yield Aside()
 
 
 def get(partition: str, sorts: Sequence[str]) -> Procedure[Sequence[Document | None]]:
@@ -139,6 +153,7 @@ def documents(partition: str, *, low: str, high: str) -> Procedure[dict[str, Doc
         found.update((document.sort, document) for document in one.documents)
         cursor = one.cursor
         if cursor is None:
+            yield from aside(sum([len(document.body) for document in found.values()]))
             return found
 
 

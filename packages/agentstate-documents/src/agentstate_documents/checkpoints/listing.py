@@ -56,6 +56,7 @@ def list_tuples(
     )
     while sources:
         source = sources[0]
+        yield from steps.aside(source.reader.size)
         if not filter or _matches(source.head.describe(context.serde)[1], filter):
             path = yield from source.reader.path(source.head)
             if path is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import get_serializable_checkpoint_metadata
 
-from agentstate_documents import chunks, keys
+from agentstate_documents import chunks, keys, steps
 from agentstate_documents.checkpoints import names
 from agentstate_documents.checkpoints.context import ROUNDS
 from agentstate_documents.checkpoints.heads import (
@@ -71,6 +71,7 @@ def put(
     parent, checkpoint_id = check(config, checkpoint)
     target = Reference(parent.thread, parent.namespace, checkpoint_id)
     described = get_serializable_checkpoint_metadata(config, metadata)
+    yield steps.Aside()
     head = _bare_head(context, parent, checkpoint, described)
     channels = _fill(context, parent, head, checkpoint["channel_values"])
     packed = pack_head(head, context.plain)

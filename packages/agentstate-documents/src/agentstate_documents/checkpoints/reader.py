@@ -110,6 +110,7 @@ class Reader:
             self._add(document)
         self._cursor = page.cursor
         self.ended = page.cursor is None
+        yield from steps.aside(self.size)
 
     def path(self, head: Head) -> Procedure[list[Head] | None]:
         """The head and all it leans on, nearest first; None if something of it is gone."""

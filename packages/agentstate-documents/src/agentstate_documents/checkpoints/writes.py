@@ -71,6 +71,7 @@ def put_writes(
     target = read_reference(config)
     if target.checkpoint is None:
         raise ValueError("checkpoint_id must be given to put_writes")
+    yield steps.Aside()
     regular, special = _split(context.plain, writes, task_id, task_path)
     if not regular and not special:
         return
