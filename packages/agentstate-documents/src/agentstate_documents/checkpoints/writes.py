@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
+from langgraph.checkpoint.base import WRITES_IDX_MAP
 
 from agentstate_documents import chunks, envelope, keys, steps
 from agentstate_documents.checkpoints.context import ROUNDS
@@ -49,8 +49,8 @@ class StoredWrite:
 
     @property
     def order(self) -> tuple[str, str, int]:
-        """LangGraph's order of the writes of a step."""
-        return writes_sort_key(self.path, self.task, self.index)
+        """LangGraph's order of the writes of a step: its `writes_sort_key`, which 4.1 lacks."""
+        return self.path, self.task, self.index
 
     def decode(self, serde: SerializerProtocol) -> tuple[str, str, Any]:
         """As LangGraph takes it: task, channel, value."""
