@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, ToolMessage
 
 from agentstate_reducer import MessageReducer, ReducerConfig
-from agentstate_reducer._messages import calls_of, fingerprint, id_of, role_of, text_of
+from agentstate_reducer._messages import calls_of, id_of, role_of
+from agentstate_reducer._words import fingerprint, text_of
 from agentstate_reducer.testing import histories, junk
 
 

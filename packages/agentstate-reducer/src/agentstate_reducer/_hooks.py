@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ._delivery import Pruned
 from ._drivers import RefusedError, is_async
-from ._messages import ROLES, elements, field, fingerprint, role_of, text, text_of
+from ._messages import ROLES, elements, field, role_of, text
+from ._words import fingerprint, text_of
 
 if TYPE_CHECKING:
     from ._config import RememberFn
