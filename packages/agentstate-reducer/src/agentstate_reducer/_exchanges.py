@@ -171,12 +171,11 @@ class Exchanges:
             end += 1
         return range(first, end)
 
-    def spans(self) -> Iterable[tuple[int, int]]:
-        """(first, last) index of each exchange of more than one message, by its place."""
+    def joined(self) -> Iterable[Sequence[int]]:
+        """The exchanges of more than one message, by their place."""
         if not self.adjacent:
-            return ((unit[0], unit[-1]) for unit in self.units)
-        runs = _EXCHANGES.finditer(self.reading.letters)
-        return ((run.start(), run.end() - 1) for run in runs)
+            return self.units
+        return (range(*run.span()) for run in _EXCHANGES.finditer(self.reading.letters))
 
     def is_orphan(self, i: int) -> bool:
         """Whether message i is a result without a call."""
