@@ -170,6 +170,51 @@ def test_calls_are_kept_in_one_shape() -> None:
     assert stored(store, ("ada",)) == {"1": kept, "2": kept}
 
 
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            {"tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}}]},
+            {"id": "c", "name": "f", "args": "x"},
+        ),
+        (
+            {"content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"x": 1}}]},
+            {"id": "c", "name": "f", "args": {"x": 1}},
+        ),
+        (
+            {"content": [{"toolUse": {"toolUseId": "c", "name": "f", "input": {"x": 1}}}]},
+            {"id": "c", "name": "f", "args": {"x": 1}},
+        ),
+        (
+            {"role": None, "type": "function_call", "call_id": "c", "name": "f", "arguments": "x"},
+            {"id": "c", "name": "f", "args": "x"},
+        ),
+        (
+            {"function_call": {"name": "f", "arguments": "x"}},
+            {"id": None, "name": "f", "args": "x"},
+        ),
+        (
+            {"invalid_tool_calls": [{"id": "c", "name": "f", "args": "{", "error": "no JSON"}]},
+            {"id": "c", "name": "f", "args": "{"},
+        ),
+        (
+            {
+                "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}],
+                "tool_calls": [{"id": "c", "name": "f", "args": {"x": 1}}],
+            },
+            {"id": "c", "name": "f", "args": {"x": 1}},
+        ),
+    ],
+)
+def test_calls_are_kept_wherever_a_message_holds_them(
+    message: dict[str, Any], call: dict[str, Any]
+) -> None:
+    """Beside the content, in it, or as the message itself; named twice, they are one."""
+    store = InMemoryStore()
+    store_hook(store)([{"id": "1", "role": "assistant", **message}], "ada")
+    assert stored(store, ("ada",))["1"]["tool_calls"] == [call]
+
+
 def test_a_repeated_message_overwrites_itself() -> None:
     """With id or without, the same message under the same namespace is one entry."""
     store = InMemoryStore()

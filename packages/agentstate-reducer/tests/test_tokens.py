@@ -164,6 +164,13 @@ def test_a_generated_image_costs_a_constant() -> None:
         {
             "role": "assistant",
             "content": None,
+            "tool_calls": [
+                {"id": "a", "type": "custom", "custom": {"name": "search", "input": "w" * 101}}
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": None,
             "function_call": {"name": "search", "arguments": f'{{"q": "{"w" * 92}"}}'},
         },
         AIMessage("", tool_calls=[{"id": "a", "name": "search", "args": {"q": "w" * 92}}]),

@@ -184,32 +184,39 @@ def _block_answers(content: Any) -> tuple[list[Any], bool]:
 
 
 def calls_of(message: Any) -> list[Any]:
-    """Ids of the calls a message makes, one per call; None for a call without an id.
+    """Ids of the calls a message makes, one per call; None for a call without an id."""
+    return [key for key, _ in calls_in(message)]
+
+
+def calls_in(message: Any) -> list[tuple[Any, Any]]:
+    """(id, body) of each call a message makes.
 
     A call that two places of one message name is one call.
     """
-    made = [_first_key(call, ("id", "call_id")) for call in elements(field(message, "tool_calls"))]
-    invalid = elements(field(message, "invalid_tool_calls"))
-    _add_new(made, [_first_key(call, ("id", "call_id")) for call in invalid])
+    made, invalid = (
+        [(_first_key(call, ("id", "call_id")), call) for call in elements(field(message, name))]
+        for name in ("tool_calls", "invalid_tool_calls")
+    )
+    _add_new(made, invalid)
     blocks = map(unwrap, elements(field(message, "content")))
-    asked = [_first_key(b, ASKING_BLOCKS[kind]) for kind, b in blocks if kind in ASKING_BLOCKS]
+    asked = [(_first_key(b, ASKING_BLOCKS[kind]), b) for kind, b in blocks if kind in ASKING_BLOCKS]
     _add_new(made, asked)
     if is_call_item(message):
-        _add_new(made, [_key(field(message, "call_id"))])
+        _add_new(made, [(_key(field(message, "call_id")), message)])
     return made or _legacy_call(message)
 
 
-def _add_new(made: list[Any], named: list[Any]) -> None:
-    """Add what `named` holds more often than `made` does."""
+def _add_new(made: list[tuple[Any, Any]], named: list[tuple[Any, Any]]) -> None:
+    """Add the calls whose id `named` holds more often than `made` does."""
     if not made or not named:
         made += named
         return
-    left = Counter(made)
-    for key in named:
+    left = Counter(key for key, _ in made)
+    for key, body in named:
         if left[key]:
             left[key] -= 1
         else:
-            made.append(key)
+            made.append((key, body))
 
 
 def legacy_call(message: Any) -> Any:
@@ -218,10 +225,10 @@ def legacy_call(message: Any) -> Any:
     return field(field(message, "additional_kwargs"), "function_call") if call is None else call
 
 
-def _legacy_call(message: Any) -> list[Any]:
+def _legacy_call(message: Any) -> list[tuple[Any, Any]]:
     call = legacy_call(message)
     name = text(field(call, "name"))
-    return [] if name is None else [("function", name)]
+    return [] if name is None else [(("function", name), call)]
 
 
 def answers_of(message: Any) -> list[Any]:
