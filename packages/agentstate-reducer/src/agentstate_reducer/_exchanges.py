@@ -15,13 +15,13 @@ from ._messages import (
     field,
     is_call_item,
     is_reasoning,
+    may_stand_elsewhere,
     role_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-_PLAIN = frozenset((str, type(None)))
 _EXCHANGES = re.compile("at+")
 
 
@@ -87,7 +87,10 @@ def read(messages: list[Any]) -> Reading:
         contents = [field(m, "content") for m in messages]
         return Reading(messages, letters, contents, at, uniform=False)
     types = list(map(type, contents))
-    uniform = "?" not in letters and (types.count(str) == len(types) or _PLAIN.issuperset(types))
+    hollow = len(types) - types.count(str)
+    uniform = "?" not in letters and hollow == types.count(type(None))
+    if uniform and hollow:
+        uniform = not may_stand_elsewhere(messages, contents)
     if not uniform:
         letters = "".join(map(_closer_letter, letters, contents, messages))
     return Reading(messages, letters, contents, at, uniform=uniform)
@@ -133,7 +136,7 @@ def _has_type_alone(cls: type) -> bool:
 
 def _closer_letter(letter: str, content: Any, message: Any) -> str:
     """The letter of a message whose role word or content wants a closer look."""
-    if letter == "?" or (letter == "h" and content.__class__ is not str):
+    if letter == "?" or content is None or (letter == "h" and content.__class__ is not str):
         return "r" if is_reasoning(message) else role_of(message)
     return letter
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
+from itertools import repeat
 from typing import Any
 
 _WORDS = {
@@ -78,13 +79,29 @@ def role_of(message: Any) -> str:
     """One letter: h human, a ai, s system, t tool, f function, u unknown.
 
     `role` wins over `type`, an object's class name is the last resort. A human message that
-    holds only results is a tool message.
+    holds only results is a tool message. One whose content stands where it is not read is unknown.
     """
+    content = field(message, "content")
+    if content is None and _stands_elsewhere(message):
+        return "u"
     letter = _role_of_words(message)
     if letter == "h":
-        answers, other = _block_answers(field(message, "content"))
+        answers, other = _block_answers(content)
         return "t" if answers and not other else "h"
     return letter
+
+
+def _stands_elsewhere(message: Any) -> bool:
+    """Whether it is of Gemini's form, or of LangChain's `messages_to_dict`."""
+    return bool(elements(field(message, "parts"))) or issubclass(type(field(message, "data")), dict)
+
+
+def may_stand_elsewhere(messages: list[Any], contents: list[Any]) -> bool:
+    """Whether one of these, all dicts or all objects, may hold its content where it is not read."""
+    hollow = [m for m, content in zip(messages, contents, strict=True) if content is None]
+    if not issubclass(type(messages[0]), dict):
+        return bool(hollow)
+    return any(any(map(dict.__contains__, hollow, repeat(name))) for name in ("parts", "data"))
 
 
 def _role_of_words(message: Any) -> str:
