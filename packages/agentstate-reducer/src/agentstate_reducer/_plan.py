@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -144,6 +145,13 @@ class Plan:
             costs=self._costs,
             grounds=self._grounds and self._grounds._replace(decision=None),
         )
+
+    def without_block(self) -> Plan:
+        """The plan in which the old summary stays: for a prune that no new one sums up."""
+        plan = copy(self)
+        flags = enumerate(self.leaves or b"")
+        plan.leaves = bytes(leaves and i not in self.block for i, leaves in flags)
+        return plan
 
 
 def make_plan(

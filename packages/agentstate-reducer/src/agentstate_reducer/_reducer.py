@@ -207,13 +207,10 @@ class MessageReducer:
             log.warning(
                 "no summary, %s failed: %s", name_of(self.config.summarize_fn), describe(error)
             )
-            if plan.pressure <= FORCED_PRUNE_PRESSURE:
-                plan = plan.only_repairs()
-                return ReducerResult(*plan.split(messages)), plan
             # The old summary is all that is left of what it sums up: it stays for the next one.
-            leaving = set(plan.pruned).difference(plan.block)
-            surviving = [m for i, m in enumerate(messages) if i not in leaving]
-            return ReducerResult(surviving, [messages[i] for i in sorted(leaving)]), plan
+            forced = plan.pressure > FORCED_PRUNE_PRESSURE
+            plan = plan.without_block() if forced else plan.only_repairs()
+            return ReducerResult(*plan.split(messages)), plan
         return ReducerResult(surviving, pruned, summary), plan
 
 
