@@ -180,9 +180,10 @@ class MessageReducer:
         self, messages: list[Any], find_summaries: Callable[[list[Any]], list[int]]
     ) -> Steps[Plan]:
         args = (messages, self.config, self._counter, find_summaries)
-        if self._counter is None and self.config.keep is None:
+        counts = self._counter is not None and self._counter.may_block()
+        if not counts and self.config.keep is None:
             return make_plan(*args)
-        # Counting runs code of the user, or loads a vocabulary: not on an event loop.
+        # Code of the user's runs, or a vocabulary is loaded: not on an event loop.
         plan: Plan = yield Call(make_plan, args)
         return plan
 
