@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ._config import ReducerConfig
@@ -222,7 +222,7 @@ def _listed(existing: Iterable[Any] | None, new: Iterable[Any] | None) -> list[A
 def _checked(name: str, messages: Iterable[Any] | None) -> Iterable[Any]:
     if messages is None:
         return ()
-    if type(messages) in (list, tuple):
+    if isinstance(messages, Sequence) and not isinstance(messages, (str, bytes)):
         return messages
     # A dict, a string and a pydantic message are iterable too, and would come apart.
     alone = isinstance(messages, (Mapping, str, bytes)) or _says_role(messages)
