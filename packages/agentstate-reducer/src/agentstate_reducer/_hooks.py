@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,7 @@ def _labels(namespace: Any) -> list[str]:
             )
     if not parts or "" in parts:
         raise RefusedError(f"an empty label in the namespace {namespace!r}")
-    return [str(part) for part in parts]
+    return [str(part.value if isinstance(part, enum.Enum) else part) for part in parts]
 
 
 def _escaped(label: str, characters: str) -> str:
