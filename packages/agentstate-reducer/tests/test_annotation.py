@@ -5,13 +5,20 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+)
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
 from agentstate_reducer import MessageReducer, ReducerConfig
@@ -106,6 +113,34 @@ def test_objects_without_an_id_are_given_one() -> None:
 
     fixed = Fixed()
     assert merge([], [fixed, SimpleNamespace(role="ai", content="")])[0] is fixed
+
+
+def test_chunks_become_messages() -> None:
+    """What streaming leaves in a list is stored as it would be without; its id stays its own."""
+    call = {"name": "f", "args": '{"x": 1}', "id": "c", "index": 0}
+    chunk = AIMessageChunk("a", tool_call_chunks=[call])
+    old = [HumanMessage("q", id="1"), AIMessageChunk("b", id="2")]
+    merged = merge(old, [chunk])
+    assert [type(message) for message in merged] == [HumanMessage, AIMessage, AIMessage]
+    assert merged == add_messages(old, [chunk])
+    assert merged[-1].tool_calls[0]["args"] == {"x": 1}
+    assert merge(merged, [chunk]) == merged
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        (message for message in [HumanMessage("a")]),
+        {"a": HumanMessage("a")}.values(),
+        {"a"},
+        deque([HumanMessage("a")]),
+        b"a",
+    ],
+)
+def test_what_is_neither_a_list_nor_a_message_is_refused(new: Any) -> None:
+    """It would be stored as one message of an unknown shape."""
+    with pytest.raises(TypeError, match=f"a message or a list of them, got {type(new).__name__}"):
+        merge([], new)
 
 
 def test_the_lists_that_come_in_are_not_changed() -> None:

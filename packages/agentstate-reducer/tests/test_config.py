@@ -86,6 +86,17 @@ def test_a_share_of_the_context_window_triggers_pruning() -> None:
 
 
 @pytest.mark.parametrize(
+    ("window", "ratio", "limit"),
+    [(100, 0.29, 29), (100, 0.57, 57), (300, 1 / 3, 100), (100, 0.999, 99), (128_000, 1, 128_000)],
+)
+def test_a_share_is_what_its_digits_say(window: int, ratio: float, limit: int) -> None:
+    """No token is lost to binary fractions, and none is above the share."""
+    config = ReducerConfig(context_window=window, max_token_ratio=ratio, token_counter=lambda _: 1)
+    plan = MessageReducer(config=config).plan([{"role": "user", "content": ""}] * 2 * limit)
+    assert plan.tokens_after == limit
+
+
+@pytest.mark.parametrize(
     ("fields", "error", "text"),
     [
         ({"min_messages": -1}, ValueError, "min_messages must not be negative, got -1"),
@@ -143,6 +154,11 @@ def test_a_share_of_the_context_window_triggers_pruning() -> None:
             {"context_window": 1, "max_token_ratio": 0.5},
             ValueError,
             "context_window=1 times max_token_ratio=0.5 is below 1 token",
+        ),
+        (
+            {"context_window": 10**400, "max_token_ratio": 0.5},
+            ValueError,
+            f"context_window is too large, got 1{'0' * 400}",
         ),
         ({"keep": 3}, TypeError, "keep must be callable, got 3"),
         ({"token_counter": "x"}, TypeError, "token_counter must be callable, got 'x'"),

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
+import textwrap
 import threading
 from collections import Counter
 from typing import Any
@@ -413,3 +417,44 @@ def test_any_pattern_of_failures_loses_nothing_and_repeats_nothing(
     for namespace in ("ada", "bob"):
         pruner.reduce(chat(11), namespace=namespace)
     assert taken == {(n, i): 1 for n in ("ada", "bob") for i in range(9)}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_process_that_forks_while_a_thread_reduces_leaves_the_child_able_to() -> None:
+    """What the thread is in the middle of is finished first."""
+    script = """
+        import os, signal, threading, time, warnings
+        from agentstate_reducer import MessageReducer, ReducerConfig
+        warnings.simplefilter("ignore", DeprecationWarning)
+        looked_up, hashes = threading.Event(), []
+        class Namespace:
+            def __hash__(self):
+                hashes.append(1)
+                if len(hashes) == 2:  # among what the hook has had
+                    looked_up.set()
+                    time.sleep(0.2)
+                return 1
+        settings = {"min_messages": 1, "max_messages": 1, "preserve_first": False}
+        reducer = MessageReducer(config=ReducerConfig(on_prune=[lambda *args: None], **settings))
+        chat = [{"id": key, "role": "user", "content": ""} for key in "ab"]
+        thread = threading.Thread(target=reducer.reduce, args=(chat, None, Namespace()))
+        thread.start()
+        looked_up.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(5)
+            reducer.reduce(chat, namespace="ada")
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        thread.join()
+        reducer.reduce(chat, namespace="ada")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.returncode == 0

@@ -207,7 +207,7 @@ def test_a_wrong_file_is_named_with_the_line(
         (["explain", "-", "--max-messages", "4"], "min_messages=10 exceeds max_messages=4"),
         (
             ["explain", "-", "--context-window", "9" * 400, "--max-token-ratio", ".5"],
-            "int too large",
+            "context_window is too large, got 999",
         ),
         (["explain", "-", "--max-tokens", "x"], "explain: argument --max-tokens: invalid int"),
         (["explain", "-", "--json", "--html"], "explain: argument --html: not allowed with"),

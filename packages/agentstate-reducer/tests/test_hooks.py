@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import pickle
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,12 @@ from agentstate_reducer import (
 LABELS = st.text(alphabet="a%./\0l2EF", min_size=1) | st.sampled_from(["langgraph", "%6Canggraph"])
 
 
+class Label(str, enum.Enum):
+    """A label with a name in the program."""
+
+    ADA = "ada"
+
+
 def reducer(*hooks: Any) -> MessageReducer:
     """One that keeps the newest message and prunes all others."""
     return MessageReducer(config=ReducerConfig(1, 1, on_prune=list(hooks), preserve_first=False))
@@ -50,6 +57,8 @@ def stored(store: InMemoryStore, namespace: tuple[str, ...]) -> dict[str, Any]:
         (("a.b", "c\0d", "100%"), ("a%2Eb", "c%00d", "100%25")),
         (("langgraph", "langgraph"), ("%6Canggraph", "langgraph")),
         (("%6Canggraph",), ("%256Canggraph",)),
+        (("users", Label.ADA), ("users", "ada")),
+        (Label.ADA, ("ada",)),
     ],
 )
 def test_a_namespace_becomes_labels(namespace: Any, labels: tuple[str, ...]) -> None:
@@ -115,6 +124,7 @@ def test_no_two_texts_share_labels(first: str, second: str) -> None:
         ("user/ada", "/user/ada"),
         ("/user/ada/", "/user/ada"),
         ("ada", "/ada"),
+        (("users", Label.ADA), "/users/ada"),
     ],
 )
 def test_a_namespace_becomes_a_scope(namespace: Any, scope: str) -> None:
@@ -168,6 +178,51 @@ def test_calls_are_kept_in_one_shape() -> None:
         "tool_calls": [{"id": "c", "name": "f", "args": '{"x": 1}'}],
     }
     assert stored(store, ("ada",)) == {"1": kept, "2": kept}
+
+
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            {"tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}}]},
+            {"id": "c", "name": "f", "args": "x"},
+        ),
+        (
+            {"content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"x": 1}}]},
+            {"id": "c", "name": "f", "args": {"x": 1}},
+        ),
+        (
+            {"content": [{"toolUse": {"toolUseId": "c", "name": "f", "input": {"x": 1}}}]},
+            {"id": "c", "name": "f", "args": {"x": 1}},
+        ),
+        (
+            {"role": None, "type": "function_call", "call_id": "c", "name": "f", "arguments": "x"},
+            {"id": "c", "name": "f", "args": "x"},
+        ),
+        (
+            {"function_call": {"name": "f", "arguments": "x"}},
+            {"id": None, "name": "f", "args": "x"},
+        ),
+        (
+            {"invalid_tool_calls": [{"id": "c", "name": "f", "args": "{", "error": "no JSON"}]},
+            {"id": "c", "name": "f", "args": "{"},
+        ),
+        (
+            {
+                "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}],
+                "tool_calls": [{"id": "c", "name": "f", "args": {"x": 1}}],
+            },
+            {"id": "c", "name": "f", "args": {"x": 1}},
+        ),
+    ],
+)
+def test_calls_are_kept_wherever_a_message_holds_them(
+    message: dict[str, Any], call: dict[str, Any]
+) -> None:
+    """Beside the content, in it, or as the message itself; named twice, they are one."""
+    store = InMemoryStore()
+    store_hook(store)([{"id": "1", "role": "assistant", **message}], "ada")
+    assert stored(store, ("ada",))["1"]["tool_calls"] == [call]
 
 
 def test_a_repeated_message_overwrites_itself() -> None:

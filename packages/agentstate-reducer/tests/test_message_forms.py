@@ -10,10 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    ChatMessage,
+    HumanMessage,
+    ToolMessage,
+    messages_to_dict,
+)
+from pydantic import BaseModel
 
 from agentstate_reducer import MessageReducer, ReducerConfig
-from agentstate_reducer._messages import calls_of, fingerprint, id_of, role_of, text_of
+from agentstate_reducer._messages import calls_of, id_of, role_of
+from agentstate_reducer._words import fingerprint, text_of
 from agentstate_reducer.testing import histories, junk
 
 
@@ -122,6 +130,53 @@ def test_a_list_of_one_form_is_read_like_its_messages() -> None:
         verdicts = reducer.plan([*messages, *messages]).verdicts[: len(messages)]
         unknown = [role_of(message) == "u" for message in messages]
         assert [verdict.reason == "unknown message" for verdict in verdicts] == unknown
+
+
+class Envelope(BaseModel):
+    """A model that says its role, and what was said in `data`."""
+
+    type: str
+    data: dict[str, Any]
+    content: None = None
+
+
+PARTS = [
+    {"role": "user", "parts": [{"text": "a" * 40}]},
+    {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}]},
+    {"role": "model", "parts": [{"text": "a" * 40}]},
+]
+ELSEWHERE = {
+    "parts": PARTS,
+    "objects with parts": [SimpleNamespace(**message) for message in PARTS],
+    "objects with data": [
+        Envelope(type=kind, data={"content": "a" * 40}) for kind in ("human", "ai") * 2
+    ],
+    "messages_to_dict": messages_to_dict(
+        [
+            HumanMessage("a" * 40),
+            AIMessage("", tool_calls=[{"id": "c", "name": "f", "args": {}}]),
+            ToolMessage("", tool_call_id="c"),
+            AIMessage("a" * 40),
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ELSEWHERE)
+@pytest.mark.parametrize("beside", [[], [{"role": "user", "content": "", "type": "human"}]])
+def test_messages_whose_content_stands_elsewhere_never_leave(form: str, beside: list[Any]) -> None:
+    """Their calls are not read, so a pair could be cut; their words cost tokens."""
+    messages = ELSEWHERE[form] * 2
+    plan = MessageReducer(config=ReducerConfig(0, 1)).plan([*messages, *beside])
+    assert plan.pruned == ()
+    assert [v.reason for v in plan.verdicts[1:-1]] == ["unknown message"] * 6 + (
+        ["unknown message"] if beside else []
+    )
+    plan = MessageReducer(config=ReducerConfig(max_tokens=1)).plan(messages)
+    assert plan.pruned == ()
+    assert plan.tokens_before is not None
+    assert plan.tokens_before >= 8 * 4 + 4 * 10
 
 
 def test_an_extra_role_beside_the_type_wins_in_a_list_of_objects_too() -> None:

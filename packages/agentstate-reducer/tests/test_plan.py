@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 from agentstate_reducer import MessageReducer, ReducerConfig
 from agentstate_reducer._plan import make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SYSTEM, HUMAN, AI = ({"role": role, "content": ""} for role in ("system", "user", "ai"))
 
@@ -330,6 +334,37 @@ def test_each_message_is_looked_at_a_constant_number_of_times(
         looks.append(counts.looked_up)
     assert looks[2] - looks[1] <= 2 * (looks[1] - looks[0]) + 50
     assert looks[0] > 0
+
+
+def lines_run(action: Callable[[], object]) -> int:
+    """How many lines of Python an action executes."""
+    count, before = 0, sys.gettrace()
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("stray", [[], [SYSTEM]])
+def test_the_reasons_of_one_long_exchange_take_a_constant_effort_each(stray: list[Any]) -> None:
+    """Twice the results take twice the work, whether or not they stand behind their call."""
+    work = []
+    for size in (100, 200):
+        calls = [call for i in range(size) for call in ask(str(i))["tool_calls"]]
+        asked = {**ask("a"), "tool_calls": calls}
+        messages = [SYSTEM, asked, *stray, *(tell(str(i)) for i in range(size)), HUMAN, HUMAN]
+        plan = make_plan(messages, config(1, 2))
+        work.append(lines_run(lambda plan=plan: plan.verdicts))
+        assert [v.reason for v in plan.verdicts].count("with its call") == size
+    assert work[1] <= 2 * work[0]
 
 
 def test_under_the_limit_no_message_is_looked_at() -> None:

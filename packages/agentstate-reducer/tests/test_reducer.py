@@ -8,6 +8,7 @@ import functools
 import pickle
 import subprocess
 import sys
+from collections import UserList, deque
 from typing import Any
 
 import pytest
@@ -89,13 +90,17 @@ def test_the_reducer_gives_no_message_an_id() -> None:
     assert result.pruned == messages[1:]
 
 
-def test_a_list_subclass_is_a_list() -> None:
-    """Only what says a role of its own is taken for a message."""
+def test_a_list_of_any_kind_and_name_is_a_list() -> None:
+    """A sequence is never one message, though its class be called like a role."""
 
-    class Messages(list[Any]):
+    class Agent(list[Any]):
         pass
 
-    assert len(MessageReducer().reduce(Messages(chat("a", "b"))).surviving) == 2
+    class Model(UserList[Any]):
+        role = "assistant"
+
+    for kind in (Agent, Model, deque):
+        assert len(MessageReducer().reduce(kind(chat("a", "b"))).surviving) == 2
 
 
 def test_a_config_of_another_kind_is_refused() -> None:

@@ -17,6 +17,7 @@ from langchain_core.messages import (
 
 from agentstate_reducer import (
     MessageReducer,
+    ReduceEvent,
     ReducerConfig,
     default_summary_messages_factory,
 )
@@ -291,6 +292,19 @@ def test_a_summary_outlives_a_summariser_that_fails_for_long() -> None:
     again = pruner.reduce(result.surviving, turns(4, 16))
     assert summarizer.given[-1][:2] == first[1:3]
     assert len(blocks(again.surviving)) == 1
+
+
+def test_a_summary_that_stays_without_a_new_one_is_reported_with_what_stays() -> None:
+    """Tokens and messages after are those of the list that is returned."""
+    summarize, events = Summarizer(), list[ReduceEvent]()
+    settings = {"max_tokens": 4, "target_tokens": 2, "token_counter": lambda _: 1}
+    pruner = reducer(summarize, **settings, on_reduce=events.append)
+    messages = pruner.reduce(turns(6)).surviving
+    summarize.answer = ValueError("down")
+    left = pruner.reduce(messages, turns(9, 6)).surviving
+    assert sum(str(m["id"]).startswith("m") for m in left) == len(left) - 2
+    assert (events[-1].tokens_after, events[-1].messages_after) == (len(left), len(left))
+    assert events[-1].tokens_before == events[-1].pruned + len(left)
 
 
 def test_what_a_repair_removes_leaves_without_a_summary() -> None:

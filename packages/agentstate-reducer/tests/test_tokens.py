@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import functools
 import pickle
@@ -160,6 +161,13 @@ def test_a_generated_image_costs_a_constant() -> None:
             "call_id": "a",
             "name": "search",
             "arguments": f'{{"q": "{"w" * 92}"}}',
+        },
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "a", "type": "custom", "custom": {"name": "search", "input": "w" * 101}}
+            ],
         },
         {
             "role": "assistant",
@@ -424,6 +432,26 @@ def test_nothing_is_looked_for_before_the_first_count(monkeypatch: pytest.Monkey
     by_tokens(10)
     resolve_token_counter()
     assert slow.asked == 0
+
+
+@pytest.mark.parametrize("messages", [[user("a")], [user("a" * 40)] * 3])
+async def test_on_an_event_loop_a_thread_looks_for_tiktoken_alone(
+    messages: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it is found or not, counting leaves the loop's thread no more."""
+    loop = asyncio.get_running_loop()
+    in_executor, asked = loop.run_in_executor, list[Any]()
+
+    def note(*args: Any) -> Any:
+        asked.append(args)
+        return in_executor(*args)
+
+    monkeypatch.setattr(loop, "run_in_executor", note)
+    reducer = by_tokens(20, preserve_first=False)
+    first = await reducer.areduce(messages)
+    assert len(asked) == 1
+    assert (await reducer.areduce(messages)).surviving == first.surviving == messages[-1:]
+    assert len(asked) == 1
 
 
 def test_texts_are_counted_once_and_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

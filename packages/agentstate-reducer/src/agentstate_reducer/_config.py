@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
@@ -72,7 +73,9 @@ class ReducerConfig:
         """Tokens above which pruning starts; None when the reducer works by count."""
         if self.context_window is None or self.max_token_ratio is None:
             return self.max_tokens
-        return int(self.context_window * self.max_token_ratio)
+        below = int(self.context_window * self.max_token_ratio)
+        # A product of binary fractions may miss the whole number that the digits say.
+        return below + ((below + 1) / self.context_window <= self.max_token_ratio)
 
     @property
     def token_target(self) -> int | None:
@@ -138,7 +141,9 @@ class ReducerConfig:
             raise TypeError(f"max_token_ratio must be a number, got {ratio!r}")
         if not 0 < ratio <= 1:
             raise ValueError(f"max_token_ratio must be above 0 and at most 1, got {ratio}")
-        if window * ratio < 1:
+        if window > sys.maxsize:
+            raise ValueError(f"context_window is too large, got {window}")
+        if self.token_limit == 0:
             raise ValueError(
                 f"context_window={window} times max_token_ratio={ratio} is below 1 token"
             )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import logging
-import threading
 from collections import OrderedDict
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ._drivers import AsyncCallableError, Call, Steps, describe, is_async, name_of
+from ._forks import fork_safe_lock
 from ._messages import id_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Ledger:
     def __init__(self, hook: RememberFn, window: int, *, dedupe: bool) -> None:
         self.hook = hook
         self._window, self._dedupe = window, dedupe
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
         self._claimed: set[tuple[Hashable, str]] = set()
         self._confirmed: OrderedDict[tuple[Hashable, str], None] = OrderedDict()
         self._waiting: dict[Hashable, list[_Entry]] = {}

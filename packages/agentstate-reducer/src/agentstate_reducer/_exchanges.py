@@ -15,13 +15,13 @@ from ._messages import (
     field,
     is_call_item,
     is_reasoning,
+    may_stand_elsewhere,
     role_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-_PLAIN = frozenset((str, type(None)))
 _EXCHANGES = re.compile("at+")
 
 
@@ -87,7 +87,10 @@ def read(messages: list[Any]) -> Reading:
         contents = [field(m, "content") for m in messages]
         return Reading(messages, letters, contents, at, uniform=False)
     types = list(map(type, contents))
-    uniform = "?" not in letters and (types.count(str) == len(types) or _PLAIN.issuperset(types))
+    hollow = len(types) - types.count(str)
+    uniform = "?" not in letters and hollow == types.count(type(None))
+    if uniform and hollow:
+        uniform = not may_stand_elsewhere(messages, contents)
     if not uniform:
         letters = "".join(map(_closer_letter, letters, contents, messages))
     return Reading(messages, letters, contents, at, uniform=uniform)
@@ -133,7 +136,7 @@ def _has_type_alone(cls: type) -> bool:
 
 def _closer_letter(letter: str, content: Any, message: Any) -> str:
     """The letter of a message whose role word or content wants a closer look."""
-    if letter == "?" or (letter == "h" and content.__class__ is not str):
+    if letter == "?" or content is None or (letter == "h" and content.__class__ is not str):
         return "r" if is_reasoning(message) else role_of(message)
     return letter
 
@@ -171,12 +174,11 @@ class Exchanges:
             end += 1
         return range(first, end)
 
-    def spans(self) -> Iterable[tuple[int, int]]:
-        """(first, last) index of each exchange of more than one message, by its place."""
+    def joined(self) -> Iterable[Sequence[int]]:
+        """The exchanges of more than one message, by their place."""
         if not self.adjacent:
-            return ((unit[0], unit[-1]) for unit in self.units)
-        runs = _EXCHANGES.finditer(self.reading.letters)
-        return ((run.start(), run.end() - 1) for run in runs)
+            return self.units
+        return (range(*run.span()) for run in _EXCHANGES.finditer(self.reading.letters))
 
     def is_orphan(self, i: int) -> bool:
         """Whether message i is a result without a call."""

@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     limits = {f.name: options[f.name] for f in fields(ReducerConfig) if f.name in options}
     try:
         reducer = MessageReducer(config=ReducerConfig(**limits))
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError) as error:
         parser.error(str(error))
     form = {"json": _as_json, "html": _as_page}.get(options.get("form", ""), _as_table)
     try:

@@ -6,9 +6,10 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._lineage import START, Lineage, continued, kept, read, start_at, written
-from ._messages import fingerprint, id_of
+from ._messages import id_of
 from ._recent import Recent
 from ._summary import is_synthetic
+from ._words import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ._delivery import Pruned
 from ._drivers import RefusedError, is_async
-from ._messages import ROLES, elements, field, fingerprint, role_of, text, text_of
+from ._messages import ROLES, calls_in, field, role_of, text
+from ._parts import name_and_arguments
+from ._words import fingerprint, text_of
 
 if TYPE_CHECKING:
     from ._config import RememberFn
@@ -76,7 +79,7 @@ def _labels(namespace: Any) -> list[str]:
             )
     if not parts or "" in parts:
         raise RefusedError(f"an empty label in the namespace {namespace!r}")
-    return [str(part) for part in parts]
+    return [str(part.value if isinstance(part, enum.Enum) else part) for part in parts]
 
 
 def _escaped(label: str, characters: str) -> str:
@@ -160,7 +163,7 @@ def _keyed(pruned: list[Any]) -> list[tuple[Any, str]]:
 def stored_value(message: Any) -> dict[str, Any]:
     """What is kept of a message: role, plain text, and where there are any name and calls."""
     value: dict[str, Any] = {"role": ROLES[role_of(message)], "content": text_of(message)}
-    calls = [_call(call) for call in elements(field(message, "tool_calls"))]
+    calls = [_call(key, body) for key, body in calls_in(message)]
     if calls:
         value["tool_calls"] = calls
     name = text(field(message, "name"))
@@ -169,14 +172,10 @@ def stored_value(message: Any) -> dict[str, Any]:
     return value
 
 
-def _call(call: Any) -> dict[str, Any]:
-    inner = field(call, "function") or call
-    args = field(inner, "args")
-    return {
-        "id": field(call, "id"),
-        "name": field(inner, "name"),
-        "args": field(inner, "arguments") if args is None else args,
-    }
+def _call(key: Any, body: Any) -> dict[str, Any]:
+    name, args = name_and_arguments(body)
+    linked_by_name = isinstance(key, tuple)
+    return {"id": None if linked_by_name else key, "name": name, "args": args}
 
 
 def crewai_memory_hook(memory: Any) -> RememberFn:

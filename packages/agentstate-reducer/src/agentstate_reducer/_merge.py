@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from operator import attrgetter
 from typing import Any
@@ -19,9 +20,9 @@ def merge_messages(existing: Any, new: Any) -> list[Any]:
 
     Either may be a list, one message, a string, a `(role, text)` pair or None. Strings and
     pairs become LangChain messages among those, or in an empty list where langchain_core is
-    loaded, and dicts elsewhere; dicts stay dicts and get no id. A message object whose `id` is
-    None is given one, on the object itself: LangGraph applies the same write more than once,
-    and only so is it one message each time.
+    loaded, and dicts elsewhere; dicts stay dicts and get no id, chunks become messages. A message
+    object whose `id` is None is given one, on the object itself: LangGraph applies the same write
+    more than once, and only so is it one message each time.
 
     Removing what is not there removes nothing, unlike in `add_messages`, since it may have been
     pruned. No RemoveMessage is left in the list.
@@ -47,7 +48,7 @@ def merge_messages(existing: Any, new: Any) -> list[Any]:
             place[key] = len(merged)
         merged.append(message)
     gone.discard(None)
-    return [m for m in merged if id_of(m) not in gone] if gone else merged
+    return _whole([m for m in merged if id_of(m) not in gone] if gone else merged)
 
 
 def _listed(messages: Any) -> list[Any]:
@@ -56,7 +57,21 @@ def _listed(messages: Any) -> list[Any]:
         return []
     if isinstance(messages, list) or (isinstance(messages, tuple) and not _is_loose(messages)):
         return list(messages)
+    many = isinstance(messages, (Collection, Iterator))
+    if many and not isinstance(messages, (str, tuple, Mapping)):
+        raise TypeError(
+            f"an update must be a message or a list of them, got {type(messages).__name__}"
+        )
     return [messages]
+
+
+def _whole(messages: list[Any]) -> list[Any]:
+    """The messages with LangChain's chunks, which streaming leaves, made messages."""
+    langchain: Any = sys.modules.get("langchain_core.messages")
+    kinds = set(map(type, messages))
+    if langchain and any(issubclass(kind, langchain.BaseMessageChunk) for kind in kinds):
+        return list(map(langchain.message_chunk_to_message, messages))
+    return messages
 
 
 def _is_loose(message: Any) -> bool:

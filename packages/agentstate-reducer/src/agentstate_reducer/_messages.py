@@ -1,4 +1,4 @@
-"""What a message is: its role, id, words and tool links, for every shape we know.
+"""What a message is: its role, id and tool links, for every shape we know.
 
 A role is one letter, so that the roles of a list are one string and questions about them run
 at the speed of `str`: h human, a ai, s system, t tool, f function, u unknown.
@@ -9,9 +9,8 @@ Nothing here raises on a message of any shape, or changes one.
 from __future__ import annotations
 
 import enum
-import hashlib
-import json
 from collections import Counter
+from itertools import repeat
 from typing import Any
 
 _WORDS = {
@@ -80,13 +79,29 @@ def role_of(message: Any) -> str:
     """One letter: h human, a ai, s system, t tool, f function, u unknown.
 
     `role` wins over `type`, an object's class name is the last resort. A human message that
-    holds only results is a tool message.
+    holds only results is a tool message. One whose content stands where it is not read is unknown.
     """
+    content = field(message, "content")
+    if content is None and _stands_elsewhere(message):
+        return "u"
     letter = _role_of_words(message)
     if letter == "h":
-        answers, other = _block_answers(field(message, "content"))
+        answers, other = _block_answers(content)
         return "t" if answers and not other else "h"
     return letter
+
+
+def _stands_elsewhere(message: Any) -> bool:
+    """Whether it is of Gemini's form, or of LangChain's `messages_to_dict`."""
+    return bool(elements(field(message, "parts"))) or issubclass(type(field(message, "data")), dict)
+
+
+def may_stand_elsewhere(messages: list[Any], contents: list[Any]) -> bool:
+    """Whether one of these, all dicts or all objects, may hold its content where it is not read."""
+    hollow = [m for m, content in zip(messages, contents, strict=True) if content is None]
+    if not issubclass(type(messages[0]), dict):
+        return bool(hollow)
+    return any(any(map(dict.__contains__, hollow, repeat(name))) for name in ("parts", "data"))
 
 
 def _role_of_words(message: Any) -> str:
@@ -134,11 +149,12 @@ def id_of(message: Any) -> str | None:
     for name in ("id", "tracking_id", "message_id"):
         key = _key(field(message, name))
         if key is not None and key != "":
-            return _shown(key) or None
+            return shown(key) or None
     return None
 
 
-def _shown(number: Any) -> str:
+def shown(number: Any) -> str:
+    """The number as text, "" for one that Python does not write."""
     try:
         return str(number)
     except ValueError:  # an int of more digits than Python prints
@@ -185,32 +201,39 @@ def _block_answers(content: Any) -> tuple[list[Any], bool]:
 
 
 def calls_of(message: Any) -> list[Any]:
-    """Ids of the calls a message makes, one per call; None for a call without an id.
+    """Ids of the calls a message makes, one per call; None for a call without an id."""
+    return [key for key, _ in calls_in(message)]
+
+
+def calls_in(message: Any) -> list[tuple[Any, Any]]:
+    """(id, body) of each call a message makes.
 
     A call that two places of one message name is one call.
     """
-    made = [_first_key(call, ("id", "call_id")) for call in elements(field(message, "tool_calls"))]
-    invalid = elements(field(message, "invalid_tool_calls"))
-    _add_new(made, [_first_key(call, ("id", "call_id")) for call in invalid])
+    made, invalid = (
+        [(_first_key(call, ("id", "call_id")), call) for call in elements(field(message, name))]
+        for name in ("tool_calls", "invalid_tool_calls")
+    )
+    _add_new(made, invalid)
     blocks = map(unwrap, elements(field(message, "content")))
-    asked = [_first_key(b, ASKING_BLOCKS[kind]) for kind, b in blocks if kind in ASKING_BLOCKS]
+    asked = [(_first_key(b, ASKING_BLOCKS[kind]), b) for kind, b in blocks if kind in ASKING_BLOCKS]
     _add_new(made, asked)
     if is_call_item(message):
-        _add_new(made, [_key(field(message, "call_id"))])
+        _add_new(made, [(_key(field(message, "call_id")), message)])
     return made or _legacy_call(message)
 
 
-def _add_new(made: list[Any], named: list[Any]) -> None:
-    """Add what `named` holds more often than `made` does."""
+def _add_new(made: list[tuple[Any, Any]], named: list[tuple[Any, Any]]) -> None:
+    """Add the calls whose id `named` holds more often than `made` does."""
     if not made or not named:
         made += named
         return
-    left = Counter(made)
-    for key in named:
+    left = Counter(key for key, _ in made)
+    for key, body in named:
         if left[key]:
             left[key] -= 1
         else:
-            made.append(key)
+            made.append((key, body))
 
 
 def legacy_call(message: Any) -> Any:
@@ -219,10 +242,10 @@ def legacy_call(message: Any) -> Any:
     return field(field(message, "additional_kwargs"), "function_call") if call is None else call
 
 
-def _legacy_call(message: Any) -> list[Any]:
+def _legacy_call(message: Any) -> list[tuple[Any, Any]]:
     call = legacy_call(message)
     name = text(field(call, "name"))
-    return [] if name is None else [("function", name)]
+    return [] if name is None else [(("function", name), call)]
 
 
 def answers_of(message: Any) -> list[Any]:
@@ -238,62 +261,3 @@ def answers_of(message: Any) -> list[Any]:
     if not answers:
         return [("function", text(field(message, "name"))) if letter == "f" else None]
     return answers
-
-
-def text_of(message: Any) -> str:
-    """The plain words of a message, "" for none; images, calls and thinking are not words."""
-    content = field(message, "content")
-    content = field(message, "output") if content is None else content  # a Responses result
-    words = _words(content, ())
-    return words or (_as_json(content) if issubclass(type(content), dict) else "")
-
-
-def _words(value: Any, path: tuple[int, ...]) -> str:
-    if issubclass(type(value), str):
-        return str.__str__(value)
-    if issubclass(type(value), (int, float)):
-        return _shown(value)
-    if value is None or id(value) in path or len(path) > MAX_DEPTH:
-        return ""
-    path = (*path, id(value))
-    if issubclass(type(value), (list, tuple)):
-        return " ".join(filter(None, [_words(element, path) for element in elements(value)]))
-    _, body = unwrap(value)
-    spoken = (field(body, name) for name in ("text", "refusal", "content", "output"))
-    return next((words for part in spoken if (words := _words(part, path))), "")
-
-
-def fingerprint(message: Any) -> str:
-    """A short hash of role, name, content and tool links, never of the id.
-
-    The same for a message before and after a round trip through JSON or msgpack, in every
-    process: a tuple counts as a list, an enum as its value, an object as its fields.
-    """
-    content = field(message, "content")
-    parts = (
-        role_of(message),
-        text(field(message, "name")),
-        field(message, "output") if content is None else content,
-        calls_of(message),
-        answers_of(message),
-    )
-    said = "".join(_as_json(part) + "\0" for part in parts)
-    return hashlib.blake2b(said.encode(), digest_size=12).hexdigest()
-
-
-def _as_json(value: Any) -> str:
-    """JSON with sorted keys, ASCII alone; the words for what JSON cannot hold."""
-    try:
-        return json.dumps(value, sort_keys=True, default=_plain)
-    except Exception:  # a cycle, depth beyond Python's limit, keys that cannot be sorted
-        return json.dumps(_words(value, ()))
-
-
-def _plain(value: Any) -> Any:
-    if issubclass(type(value), enum.Enum):
-        return value.value
-    if issubclass(type(value), (bytes, bytearray)):
-        return value.hex()
-    if issubclass(type(value), (set, frozenset)):
-        return sorted(map(str, value))
-    return vars(value) if hasattr(value, "__dict__") else str(value)

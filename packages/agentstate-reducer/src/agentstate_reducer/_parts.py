@@ -171,12 +171,17 @@ def _names_and_arguments(calls: list[Any]) -> list[str]:
 
 
 def _call(call: Any) -> list[str]:
-    """The name and the arguments of a call; OpenAI's form wraps them in `function`."""
-    function = field(call, "function")
-    body = call if function is None else function
-    texts = [text(field(body, "name")) or ""]
-    arguments = next((v for n in _CALL_FIELDS if (v := field(body, n)) is not None), "")
-    return [*texts, arguments if type(arguments) is str else _written(arguments)]
+    name, arguments = name_and_arguments(call)
+    arguments = "" if arguments is None else arguments
+    return [name or "", arguments if type(arguments) is str else _written(arguments)]
+
+
+def name_and_arguments(call: Any) -> tuple[str | None, Any]:
+    """What a call names and hands over, if anything; OpenAI wraps both by the call's kind."""
+    wrapped = (field(call, kind) for kind in ("function", "custom"))
+    body = next((body for body in wrapped if body is not None), call)
+    arguments = (field(body, name) for name in _CALL_FIELDS)
+    return text(field(body, "name")), next((a for a in arguments if a is not None), None)
 
 
 def _written(value: Any) -> str:

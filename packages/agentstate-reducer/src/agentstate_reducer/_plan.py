@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -119,9 +120,9 @@ class Plan:
         if self.leaves is None or grounds is None or grounds.decision is None:
             raise ValueError("a summary has no place: nothing leaves because of the limit")
         gap, at = self.leaves.index(1), grounds.rest.at
-        for first, last in grounds.decision.exchanges.spans():
-            if at[first] < gap <= at[last] and not grounds.decision.leaves[first]:
-                gap = at[last] + 1
+        for unit in grounds.decision.exchanges.joined():
+            if at[unit[0]] < gap <= at[unit[-1]] and not grounds.decision.leaves[unit[0]]:
+                gap = at[unit[-1]] + 1
         return gap
 
     def split(self, messages: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -144,6 +145,13 @@ class Plan:
             costs=self._costs,
             grounds=self._grounds and self._grounds._replace(decision=None),
         )
+
+    def without_block(self) -> Plan:
+        """The plan in which the old summary stays: for a prune that no new one sums up."""
+        plan = copy(self)
+        flags = enumerate(self.leaves or b"")
+        plan.leaves = bytes(leaves and i not in self.block for i, leaves in flags)
+        return plan
 
 
 def make_plan(
@@ -229,11 +237,12 @@ def _leaves(size: int, grounds: _Grounds) -> bytes:
 
 
 def _reasons(grounds: _Grounds, size: int, *, over_limit: bool) -> list[str]:
-    reasons = [""] * size
+    reasons = ["under the limit"] * size
     for i in grounds.block:
         reasons[i] = "summary that a new one replaces" if over_limit else "summary"
     for i, reason in grounds.broken.items():
         reasons[i] = reason
-    for k, i in enumerate(grounds.rest.at):
-        reasons[i] = grounds.decision.reason(k) if grounds.decision else "under the limit"
+    if grounds.decision:
+        for i, reason in zip(grounds.rest.at, grounds.decision.reasons(), strict=True):
+            reasons[i] = reason
     return reasons

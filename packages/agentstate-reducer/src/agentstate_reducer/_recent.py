@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from typing import Generic, TypeVar
+
+from ._forks import fork_safe_lock
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -16,7 +17,7 @@ class Recent(Generic[K, V]):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._entries: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
 
     def get(self, key: K) -> V | None:
         """Return what is remembered for `key`, None if nothing is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ._config import ReducerConfig
@@ -180,9 +180,10 @@ class MessageReducer:
         self, messages: list[Any], find_summaries: Callable[[list[Any]], list[int]]
     ) -> Steps[Plan]:
         args = (messages, self.config, self._counter, find_summaries)
-        if self._counter is None and self.config.keep is None:
+        counts = self._counter is not None and self._counter.may_block()
+        if not counts and self.config.keep is None:
             return make_plan(*args)
-        # Counting runs code of the user, or loads a vocabulary: not on an event loop.
+        # Code of the user's runs, or a vocabulary is loaded: not on an event loop.
         plan: Plan = yield Call(make_plan, args)
         return plan
 
@@ -207,13 +208,10 @@ class MessageReducer:
             log.warning(
                 "no summary, %s failed: %s", name_of(self.config.summarize_fn), describe(error)
             )
-            if plan.pressure <= FORCED_PRUNE_PRESSURE:
-                plan = plan.only_repairs()
-                return ReducerResult(*plan.split(messages)), plan
             # The old summary is all that is left of what it sums up: it stays for the next one.
-            leaving = set(plan.pruned).difference(plan.block)
-            surviving = [m for i, m in enumerate(messages) if i not in leaving]
-            return ReducerResult(surviving, [messages[i] for i in sorted(leaving)]), plan
+            forced = plan.pressure > FORCED_PRUNE_PRESSURE
+            plan = plan.without_block() if forced else plan.only_repairs()
+            return ReducerResult(*plan.split(messages)), plan
         return ReducerResult(surviving, pruned, summary), plan
 
 
@@ -224,7 +222,7 @@ def _listed(existing: Iterable[Any] | None, new: Iterable[Any] | None) -> list[A
 def _checked(name: str, messages: Iterable[Any] | None) -> Iterable[Any]:
     if messages is None:
         return ()
-    if type(messages) in (list, tuple):
+    if isinstance(messages, Sequence) and not isinstance(messages, (str, bytes)):
         return messages
     # A dict, a string and a pydantic message are iterable too, and would come apart.
     alone = isinstance(messages, (Mapping, str, bytes)) or _says_role(messages)

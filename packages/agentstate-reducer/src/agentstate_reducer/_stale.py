@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._merge import REMOVE_ALL
-from ._messages import fingerprint, id_of
+from ._messages import id_of
+from ._words import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ._drivers import Call, RefusedError, Steps
-from ._messages import field, fingerprint, id_of, role_of, text
+from ._messages import field, id_of, role_of, text
 from ._recent import Recent
+from ._words import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -39,11 +39,16 @@ _Encode = Callable[[str], list[int]]
 
 
 class TokenCounter(Protocol):
-    """Counts one message when called; `costs` counts those of a reading."""
+    """Counts one message when called; `costs` counts those of a reading.
+
+    `may_block` says whether the next count may run code of the user's or wait for the network.
+    """
 
     def __call__(self, message: Any) -> int: ...
 
     def costs(self, reading: Reading) -> list[int]: ...
+
+    def may_block(self) -> bool: ...
 
 
 def resolve_token_counter(token_counter: Callable[[Any], int] | None = None) -> TokenCounter:
@@ -83,6 +88,10 @@ class Custom:
         """The count of each message."""
         return list(map(self, reading.messages))
 
+    def may_block(self) -> bool:
+        """The counter is the user's."""
+        return True
+
 
 class BuiltIn:
     """tiktoken when it is there, else the heuristic. Holds no state: the memo is the process's."""
@@ -101,6 +110,10 @@ class BuiltIn:
         for i, weight in zip(owners, _weights(texts), strict=True):
             weights[i] += weight
         return [(weight >> 2) + MESSAGE_TOKENS for weight in weights]
+
+    def may_block(self) -> bool:
+        """The first count looks for tiktoken."""
+        return not vocabulary.settled
 
 
 def _cost(parts: Parts) -> int:

@@ -43,10 +43,16 @@ class Decision:
     outside: str = "in the window"
     inside: str = "in the tail"
 
-    def reason(self, i: int) -> str:
-        """Why message i leaves or stays."""
+    def reasons(self) -> list[str]:
+        """Why each message leaves or stays."""
+        places = list(range(len(self.leaves)))
+        for unit in self.exchanges.joined():
+            for i in unit:
+                places[i] = unit[0]
+        return list(map(self._reason, range(len(places)), places))
+
+    def _reason(self, i: int, place: int) -> str:
         letter = self.exchanges.reading.letters[i]
-        place = self.exchanges.exchange(i)[0]
         if self.leaves[i]:
             if letter not in "ha":
                 return "with its call"
@@ -158,9 +164,9 @@ def _keep_a_leading_human(
 ) -> None:
     exchanges, leaves = decision.exchanges, decision.leaves
     reaching = (
-        first
-        for first, _ in exchanges.spans()
-        if not leaves[first] and first not in decision.protection.why
+        unit[0]
+        for unit in exchanges.joined()
+        if not leaves[unit[0]] and unit[0] not in decision.protection.why
     )
     begin = min(tail, next(iter(reaching), tail))
     leading = (i for i in range(begin - 1, -1, -1) if exchanges.reading.leads(i))

@@ -20,11 +20,12 @@ from ._departed import MAX_THREADS, Departed, keeps_its_list
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
 from ._histories import Histories, Place
 from ._lineage import START, Lineage, continued, kept, read, scope_of, written
-from ._messages import fingerprint, id_of
+from ._messages import id_of
 from ._recent import Recent
 from ._reducer import MessageReducer
 from ._stale import kept_note, note_of, without_pruned
 from ._summary import is_synthetic
+from ._words import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
