@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentstate_documents import keys, steps
 from agentstate_documents.checkpoints import names
-from agentstate_documents.checkpoints.heads import gather
-from agentstate_documents.checkpoints.read import build_tuple, decode, find_path, open_reader
+from agentstate_documents.checkpoints.read import build_tuple, find_path, open_reader
 from agentstate_documents.checkpoints.reader import FIRST_LIMIT, MARGIN, Reader
 from agentstate_documents.checkpoints.reference import (
     Reference,
@@ -17,6 +16,7 @@ from agentstate_documents.checkpoints.reference import (
     read_reference,
     read_thread,
 )
+from agentstate_documents.checkpoints.values import decode
 from agentstate_documents.checkpoints.writes import read_writes
 from agentstate_documents.steps import Emit
 
@@ -99,8 +99,8 @@ def get_delta_channel_history(
                 history[write.channel]["writes"].append(write.decode(context.serde))
         found = remaining.intersection(head.channels)
         path = (yield from reader.path(head)) if found else None
-        for channel, frames in gather(path, found).items() if path else ():
-            history[channel]["seed"] = decode(context.serde, frames)
+        for channel, value in decode(context.serde, path, found).items() if path else ():
+            history[channel]["seed"] = value
         remaining -= found
     for told in history.values():
         told["writes"].reverse()
