@@ -64,7 +64,8 @@ class DocumentFlowPersistence(FlowPersistence):
         open_table: makes the table, once, at the first call.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # A keyword nobody knows may have been meant for a secret.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     persistence_type: str
     reducer: str | None = None

@@ -126,6 +126,13 @@ class DumpContract:
         with pytest.raises(ValidationError, match="tabel"):
             connect(tabel="x")
 
+    def test_an_error_shows_no_value(self, connect: Connect) -> None:
+        """An option nobody knows, or of the wrong kind, may have been meant for a secret."""
+        for options in ({"password": "s3cr3t"}, {"namespace": {"s3cr3t": 1}}):
+            with pytest.raises(ValidationError, match=next(iter(options))) as refused:
+                connect(**options)
+            assert "s3cr3t" not in repr(refused.value)
+
     @pytest.mark.parametrize(
         ("options", "named"),
         [
