@@ -13,6 +13,7 @@ from agentstate_documents.checkpoints.reader import FIRST_LIMIT, MARGIN, Reader
 from agentstate_documents.checkpoints.reference import (
     Reference,
     read_checkpoint_id,
+    read_configurable,
     read_reference,
     read_thread,
 )
@@ -188,9 +189,10 @@ def _open_sources(
     before: RunnableConfig | None,
     limit: int | None,
 ) -> Procedure[list[_Source]]:
-    configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
+    configurable = read_configurable({} if config is None else config)
     only = read_checkpoint_id(configurable.get("checkpoint_id"))
-    below = read_checkpoint_id(((before or {}).get("configurable") or {}).get("checkpoint_id"))
+    upper = read_configurable({} if before is None else before, "before")
+    below = read_checkpoint_id(upper.get("checkpoint_id"))
     namespace = configurable.get("checkpoint_ns")
     sources = []
     for thread, partition in (yield from _threads(context, configurable)):
