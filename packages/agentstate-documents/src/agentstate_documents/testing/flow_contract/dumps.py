@@ -66,10 +66,13 @@ class DumpContract:
         again.close()
 
     def test_a_registered_object_is_dumped_by_its_name(self, connect: Connect) -> None:
-        """A reducer given as an object is dumped under the name it has."""
+        """A reducer given as an object is dumped under the name it has, or has got since."""
         name, reducer = new_id(), reducing()
+        earlier = connect(reducer=reducer)
         register_reducer(name, reducer)
-        assert connect(reducer=reducer).model_dump()["reducer"] == name
+        for persistence in (earlier, connect(reducer=reducer)):
+            assert persistence.model_dump()["reducer"] == name
+            assert json.loads(persistence.model_dump_json())["reducer"] == name
 
     def test_a_name_is_looked_up_at_the_first_call(self, connect: Connect) -> None:
         """The order of imports does not matter; a name nobody registered is named."""
