@@ -71,6 +71,8 @@ class TestTinyDocuments(SaverContract):
         ({"messages_key": None}, TypeError),
         ({"messages_key": ["messages", 5]}, TypeError),
         ({"messages_key": ""}, ValueError),
+        ({"messages_key": []}, ValueError),
+        ({"messages_key": ()}, ValueError),
         ({"messages_key": 5, "reducer": MessageReducer()}, TypeError),
     ],
 )

@@ -7,6 +7,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import boto3
 import pytest
@@ -67,10 +68,14 @@ def test_a_save_is_one_write_and_a_load_one_query(fault_proxy: FaultProxy) -> No
     assert set(json.loads(exchange.request)["Item"]) == {"p", "s", "b"}
 
 
-def test_a_missing_table_is_told_where_none_may_be_made(dynamodb_endpoint: str) -> None:
-    """With `create=False` a wrong table name is an error that names it."""
+@pytest.mark.parametrize("create", [False, "no"])
+def test_a_missing_table_is_told_where_none_may_be_made(
+    dynamodb_endpoint: str, create: Any
+) -> None:
+    """With `create=False`, in whatever words, a wrong table name is an error that names it."""
     name = f"missing-{uuid.uuid4().hex}"
-    persistence = DynamoDBFlowPersistence(name, endpoint_url=dynamodb_endpoint, create=False)
+    persistence = DynamoDBFlowPersistence(name, endpoint_url=dynamodb_endpoint, create=create)
+    assert persistence.create is False
     with pytest.raises(TableUnavailable, match=name):
         persistence.save_state("f1", "m", {"id": "f1"})
     with pytest.raises(ValueError, match="table_name"):

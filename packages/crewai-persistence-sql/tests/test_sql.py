@@ -100,7 +100,39 @@ def test_a_url_beside_an_engine_is_refused(tmp_path: Path) -> None:
         SQLFlowPersistence("sqlite:///other.db", engine=engine)
 
 
-@pytest.mark.parametrize("bad", ["no url", f"://{SECRET}", "", 7])
+@pytest.mark.parametrize("create", [False, "no"])
+def test_a_missing_table_is_told_where_none_may_be_made(tmp_path: Path, create: Any) -> None:
+    """With `create=False`, in whatever words, a wrong table name is an error that names it."""
+    url = f"sqlite:///{tmp_path / 'flows.db'}"
+    persistence = SQLFlowPersistence(url, table_name="missing", create=create)
+    assert persistence.create is False
+    with pytest.raises(TableUnavailable, match="missing"):
+        persistence.save_state("f1", "m", {"id": "f1"})
+
+
+def test_an_engine_is_one_of_sqlalchemy() -> None:
+    """Anything else is refused where it is given."""
+    engine: Any = 5
+    with pytest.raises(TypeError, match="engine"):
+        SQLFlowPersistence(engine=engine)
+
+
+WRONG_URLS = [
+    "no url",
+    f"://{SECRET}",
+    "",
+    7,
+    "mongodb://ann:s3cr3t@example/db",
+    "oracle://ann:s3cr3t@example/db",
+    "mssql+pyodbc://ann:s3cr3t@example/db",
+    "sqlite+bogus:///flows.db",
+    "postgresql+bogus://ann:s3cr3t@example/db",
+    "sqlite+aiosqlite://",
+    "postgresql://ann:b@example:s3cr3t/db",
+]
+
+
+@pytest.mark.parametrize("bad", WRONG_URLS)
 def test_what_is_no_url_is_refused(bad: Any) -> None:
     """A mistake is told at once, and not repeated: it may hold a password."""
     with pytest.raises((ValueError, TypeError), match="url") as refused:

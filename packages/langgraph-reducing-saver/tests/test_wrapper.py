@@ -277,8 +277,9 @@ def test_misuse_is_refused_with_a_hint() -> None:
             ReducingSaver(InMemorySaver(), reducer)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="messages_key"):
         wrapped(messages_key=[1])
-    with pytest.raises(ValueError, match="messages_key"):
-        wrapped(messages_key="")
+    for empty in ("", [], ()):
+        with pytest.raises(ValueError, match="messages_key"):
+            wrapped(messages_key=empty)
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,14 @@ def unpack(packed: bytes) -> list[Typed]:
 
     Raises:
         StoredFormatUnknown: A newer version wrote this.
+        Exception: Of any kind, where the bytes are damaged; see `errors.reading`.
     """
     codec, data = packed[:1], packed[1:]
     if codec == DEFLATED:
-        data = zlib.decompressobj(_WBITS, DICTIONARY).decompress(data)
+        inflate = zlib.decompressobj(_WBITS, DICTIONARY)
+        data = inflate.decompress(data)
+        if not inflate.eof:
+            raise ValueError("the compressed bytes are cut short")
     elif codec != STORED:
         raise StoredFormatUnknown(f"codec {codec.hex()} is unknown to this version")
     return list(_unframed(data))
@@ -94,6 +98,8 @@ def _unframed(data: bytes) -> Iterator[Typed]:
         else:
             raise StoredFormatUnknown(f"value type {code} is unknown to this version")
         size, at = _read_length(data, at)
+        if at + size > len(data):
+            raise ValueError("a frame is cut short")
         yield kind, data[at : at + size]
         at += size
 

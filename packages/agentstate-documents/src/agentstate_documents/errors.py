@@ -7,10 +7,17 @@
     └── StoredFormatUnknown  stored bytes that this version cannot read
 
 Misuse is `ValueError` or `TypeError`. Texts name the document, the size and the limit,
-never a value that was stored. What the database's client raised is the cause.
+never a value that was stored. What the database's client raised is the cause. Stored bytes
+that are damaged are a plain `DocumentError`.
 """
 
 from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class DocumentError(Exception):
@@ -38,3 +45,21 @@ class TableUnavailable(DocumentError):  # noqa: N818
 
 class StoredFormatUnknown(DocumentError):  # noqa: N818
     """Stored bytes name a format or codec this version does not know; upgrade to read them."""
+
+
+@contextmanager
+def reading(item: str) -> Iterator[None]:
+    """What goes wrong while stored bytes are read is a `DocumentError` that names the item.
+
+    Damage shows as any error of the codecs, and as whatever the user's serializer raises, which
+    is also what a wrong key looks like. So the text names both, and the cause is kept.
+    """
+    try:
+        yield
+    except DocumentError:
+        raise
+    except Exception as error:
+        raise DocumentError(
+            f"{item} cannot be read ({type(error).__name__}): it is damaged, or was written with"
+            " another serializer or key"
+        ) from error

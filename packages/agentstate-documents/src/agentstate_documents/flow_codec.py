@@ -30,6 +30,10 @@ logger = logging.getLogger(__name__)
 # `sys.set_int_max_str_digits`, are at least this many bits. Hexadecimal has no such limit.
 MAX_DECIMAL_BITS = 14_000
 
+# Containers in containers. Python's own recursion limit allows more, how much depends on the
+# caller, and less to writing than to copying; what is too deep is refused before a hook is served.
+MAX_DEPTH = 100
+
 # A state that another thread changes while pydantic walks it is walked again.
 SNAPSHOT_ATTEMPTS = 8
 
@@ -81,7 +85,7 @@ def plain(value: Any) -> Any:
     whose copy cannot be hashed becomes a list or text.
 
     Raises:
-        ValueError: The value contains itself, or is nested too deeply to be stored.
+        ValueError: The value contains itself, or is nested more than `MAX_DEPTH` deep.
     """
     try:
         return _plain(value)
@@ -109,28 +113,33 @@ def load(body: bytes) -> Any:
     return json.loads(body.decode("utf-8", "surrogatepass"), object_hook=_read)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, levels: int = MAX_DEPTH) -> Any:
+    """The copy; `levels` is how many more of containers there may be."""
     if type(value) in PLAIN_SCALARS:
         return value
     if isinstance(value, Enum):  # before the scalars: an enum may be a str or an int as well
-        return _plain(value.value)
+        return _plain(value.value, levels)
     if isinstance(value, SCALARS):
         return value
+    if not levels:
+        raise ValueError(f"the state contains itself, or is nested more than {MAX_DEPTH} deep")
+    levels -= 1
     if isinstance(value, (dict, Mapping)):
         # dict() copies in one step that no other thread can come between.
-        return {_plain_key(key): _plain(item) for key, item in dict(value).items()}
+        return {_plain_key(key, levels): _plain(v, levels) for key, v in dict(value).items()}
     if isinstance(value, list):
-        return [_plain(item) for item in list(value)]
+        return [_plain(item, levels) for item in list(value)]
     if isinstance(value, tuple):
-        return tuple([_plain(item) for item in value])
+        return tuple([_plain(item, levels) for item in value])
     if isinstance(value, (set, frozenset)):
-        return _plain_set(value)
+        return _plain_set(value, levels)
     if callable(getattr(type(value), "model_dump", None)):
-        return _plain(_dumped(value))
+        return _plain(_dumped(value), levels)
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value)]
         # A field may be unset so far: `field(init=False)`.
-        return {name: _plain(getattr(value, name)) for name in names if hasattr(value, name)}
+        there = [name for name in names if hasattr(value, name)]
+        return {name: _plain(getattr(value, name), levels) for name in there}
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     if not isinstance(value, PurePath):
@@ -138,13 +147,13 @@ def _plain(value: Any) -> Any:
     return _text(value)
 
 
-def _plain_key(key: Any) -> Any:
-    copy = key if type(key) is str else _plain(key)
+def _plain_key(key: Any, levels: int) -> Any:
+    copy = key if type(key) is str else _plain(key, levels)
     return copy if _hashable(copy) else _text(key)
 
 
-def _plain_set(value: set[Any] | frozenset[Any]) -> Any:
-    members = [_plain(member) for member in value.copy()]
+def _plain_set(value: set[Any] | frozenset[Any], levels: int) -> Any:
+    members = [_plain(member, levels) for member in value.copy()]
     kind = frozenset if isinstance(value, frozenset) else set
     return kind(members) if all(map(_hashable, members)) else members
 

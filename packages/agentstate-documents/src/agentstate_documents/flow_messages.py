@@ -3,7 +3,8 @@
 A message key is a path with dots; a part may be a pattern (`*`, `?`, `[seq]`), which then
 stands for every key or list position it matches: `messages`, `chat.history`,
 `agent_threads.*`, `rooms.*.messages`. A key that contains the dots or the pattern
-literally is found under its own name first.
+literally is found under its own name first. Left alone are a list that is itself a member of a
+tuple, which cannot be replaced there, and of keys of the same text, such as 1 and "1", all but one.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def find_lists(state: dict[str, Any], keys: Sequence[str]) -> list[Slot]:
 def _find(container: Any, key: str, above: tuple[str, ...]) -> Iterator[Slot]:
     if isinstance(container, dict):
         children = {str(child): child for child in container}
-    elif isinstance(container, list):
+    elif isinstance(container, (list, tuple)):
         children = {str(index): index for index in range(len(container))}
     else:
         return
@@ -68,5 +69,5 @@ def _find(container: Any, key: str, above: tuple[str, ...]) -> Iterator[Slot]:
         child, path = children[name], (*above, name)
         if dot:
             yield from _find(container[child], rest, path)
-        elif isinstance(container[child], (list, tuple)):
+        elif isinstance(container[child], (list, tuple)) and not isinstance(container, tuple):
             yield Slot(path, container, child)

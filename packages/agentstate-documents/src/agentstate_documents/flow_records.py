@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentstate_documents import chunks, envelope, keys, steps
-from agentstate_documents.errors import DocumentError, StoredFormatUnknown
+from agentstate_documents.errors import DocumentError, StoredFormatUnknown, reading
 from agentstate_documents.flow_codec import dump, load
 from agentstate_documents.steps import Emit
 
@@ -30,6 +30,8 @@ FORMAT = 1
 
 # A reader may meet a head whose parts were just replaced; the next look finds the new one.
 READ_ATTEMPTS = 5
+
+MEMBERS = frozenset({"flow", "method", "saved_at", "state", "lists"})
 
 Record = dict[str, Any]
 """`flow` (its id), `method`, `saved_at`, `state`, `lists` (what the reduction noted), and in
@@ -83,7 +85,7 @@ def read_record(flow: str, sort: str, now: float) -> Procedure[tuple[Record | No
 
     Raises:
         StoredFormatUnknown: A later version wrote it.
-        DocumentError: It is damaged: a part is missing, and stays so.
+        DocumentError: It is damaged, or a part is missing, and stays so.
     """
     return (yield from _read(keys.encode_flow(flow), sort, now))
 
@@ -119,7 +121,8 @@ def _read(partition: str, sort: str, now: float) -> Procedure[tuple[Record | Non
             return None, parts
         packed = chunks.join(head.body, _prefix(sort), documents)
         if packed is not None:
-            return _record(packed), parts
+            with reading(f"the item {sort!r} in partition {partition!r}"):
+                return _record(packed), parts
     raise DocumentError(f"a part of the item {sort!r} in partition {partition!r} is missing")
 
 
@@ -140,7 +143,8 @@ def _prefix(sort: str) -> str:
 
 
 def _parts_of(sort: str, head: Document | None) -> list[str]:
-    return [] if head is None else chunks.part_sorts(head.body, _prefix(sort))
+    with reading(f"the item {sort!r}"):
+        return [] if head is None else chunks.part_sorts(head.body, _prefix(sort))
 
 
 def _packed(record: Record) -> bytes:
@@ -152,4 +156,6 @@ def _record(packed: bytes) -> Record:
     record: Record = load(data)
     if record["format"] != FORMAT:
         raise StoredFormatUnknown(f"flow format {record['format']} is unknown to this version")
+    if not record.keys() >= MEMBERS:
+        raise KeyError(*MEMBERS - record.keys())
     return record

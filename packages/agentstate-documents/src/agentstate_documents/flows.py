@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from agentstate_documents import flow_records as records
 from agentstate_documents.drivers import run, stream
+from agentstate_documents.errors import reading
 from agentstate_documents.flow_codec import plain
 from agentstate_documents.flow_records import STATE, WAITING
 from agentstate_documents.model import check_ttl
@@ -151,7 +152,8 @@ class Flows:
             record, parts = run(records.read_record(flow, sort, time()), self.table)
             self._parts.put(flow, {**(self._parts.get(flow) or {}), sort: parts})
             if record is not None and self._reduction is not None:
-                self._reduction.loaded(flow, record["state"], record["lists"], resumes=resumes)
+                with reading(f"what the item {sort!r} of flow {flow!r} notes of its lists"):
+                    self._reduction.loaded(flow, record["state"], record["lists"], resumes=resumes)
             return record
 
     def _lock(self, flow: str) -> Any:

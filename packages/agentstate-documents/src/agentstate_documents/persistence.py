@@ -64,7 +64,8 @@ class DocumentFlowPersistence(FlowPersistence):
         open_table: makes the table, once, at the first call.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # A keyword nobody knows may have been meant for a secret.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     persistence_type: str
     reducer: str | None = None
@@ -74,6 +75,7 @@ class DocumentFlowPersistence(FlowPersistence):
     create: bool = True
 
     _flows: Flows = PrivateAttr()
+    _reducer: Any = PrivateAttr()
     _undumped: list[str] = PrivateAttr()
 
     def __init__(self, open_table: Callable[[], DocumentTable], **fields: Any) -> None:
@@ -85,6 +87,7 @@ class DocumentFlowPersistence(FlowPersistence):
         }
         # CrewAI looks a class up by its name, also one that a user derives from ours.
         super().__init__(**{**fields, **dumped, "persistence_type": type(self).__name__})
+        self._reducer = reducer
         self._undumped = [name for name in dumped if fields.get(name) and not dumped[name]]
         self._flows = Flows(
             open_table,
@@ -168,13 +171,16 @@ class DocumentFlowPersistence(FlowPersistence):
 
     @model_serializer(mode="wrap")
     def _dumped(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        if self.reducer is None:  # it may have got its name since
+            self.__dict__["reducer"] = registered_name(self._reducer)
         for name in self._undumped:
-            logger.warning(
-                "%s: a persistence made from this dump has no %s, which was given as an object"
-                " (register_reducer() gives a reducer a name)",
-                self.persistence_type,
-                name,
-            )
+            if getattr(self, name) is None:
+                logger.warning(
+                    "%s: a persistence made from this dump has no %s, which was given as an object"
+                    " (register_reducer() gives a reducer a name)",
+                    self.persistence_type,
+                    name,
+                )
         self._undumped.clear()
         fields: dict[str, Any] = dump(self)
         return fields

@@ -45,6 +45,22 @@ def test_a_name_that_is_no_text_is_refused(made: Any, name: Any) -> None:
         made(name)
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda url: DynamoDBTable("documents", endpoint_url=url),
+        lambda url: AioDynamoDBTable("documents", endpoint_url=url),
+        lambda url: CosmosDBTable("agents", "documents", endpoint=url),
+        lambda url: AioCosmosDBTable("agents", "documents", endpoint=url),
+    ],
+)
+def test_an_address_with_credentials_is_refused(made: Any) -> None:
+    """It is dumped and logged as it is, and the error does not show them either."""
+    with pytest.raises(ValueError, match=r"endpoint.* without user and password") as refused:
+        made("https://ann:s3cr3t@mine.example/")
+    assert "s3cr3t" not in str(refused.value)
+
+
 @pytest.mark.parametrize("client", ["http://mine.example/", object(), boto3.Session])
 @pytest.mark.parametrize(
     "made",

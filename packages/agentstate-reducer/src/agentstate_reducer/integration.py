@@ -59,17 +59,17 @@ _log = logging.getLogger(__name__)
 
 
 def message_keys(messages_key: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one, several or no channel names as a tuple.
+    """Return one or several channel names as a tuple.
 
     Raises:
         TypeError: It is not text, or a sequence of texts.
-        ValueError: A name is empty.
+        ValueError: A name is empty, or there is none.
     """
     several = isinstance(messages_key, Iterable) and not isinstance(messages_key, str)
     keys: tuple[Any, ...] = tuple(messages_key) if several else (messages_key,)
     if not all(isinstance(key, str) for key in keys):
         raise TypeError(f"messages_key must be text or several texts, not {messages_key!r}")
-    if not all(keys):
+    if not keys or not all(keys):
         raise ValueError(f"messages_key must name a channel, not {messages_key!r}")
     return tuple(dict.fromkeys(keys))
 
@@ -90,7 +90,8 @@ class CheckpointReduction:
         if not isinstance(reducer, MessageReducer):
             raise TypeError(f"reducer must be a MessageReducer, not {reducer!r}")
         self.reducer = reducer
-        self.messages_keys = message_keys(messages_key)
+        # () is what a saver says that leaves all lists alone.
+        self.messages_keys = () if messages_key == () else message_keys(messages_key)
         self._namespaces: Recent[str, Any] = Recent(MAX_THREADS)
         self._departed = Departed()
         self._histories = Histories()

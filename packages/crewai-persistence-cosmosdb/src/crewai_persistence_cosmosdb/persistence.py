@@ -62,20 +62,8 @@ class CosmosDBFlowPersistence(DocumentFlowPersistence):
         needs_key: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        make_table = partial(
-            CosmosDBTable,
-            database_name,
-            container_name,
-            endpoint=endpoint,
-            key=key,
-            credential=credential,
-            client=client,
-            create=options.get("create", True),
-        )
-        table = make_table()  # says what is wrong with its arguments
-
         def open_table() -> CosmosDBTable:
-            if not needs_key or key or credential or client:
+            if not key_is_missing:
                 return table
             if not os.environ.get(KEY_VARIABLE):
                 raise ValueError(
@@ -91,3 +79,15 @@ class CosmosDBFlowPersistence(DocumentFlowPersistence):
             needs_key=needs_key or key is not None,
             **options,
         )
+        key_is_missing = self.needs_key and not (key or credential or client)
+        make_table = partial(
+            CosmosDBTable,
+            self.database_name,
+            self.container_name,
+            endpoint=self.endpoint,
+            key=key,
+            credential=credential,
+            client=client,
+            create=self.create,
+        )
+        table = make_table()  # says what is wrong with its arguments

@@ -47,16 +47,20 @@ class DynamoDBFlowPersistence(DocumentFlowPersistence):
         client: Any = None,
         **options: Unpack[Options],
     ) -> None:
-        place: dict[str, Any] = {
-            "table_name": table_name,
-            "region_name": region_name,
-            "endpoint_url": endpoint_url,
-        }
+        super().__init__(
+            lambda: table,
+            table_name=table_name,
+            region_name=region_name,
+            endpoint_url=endpoint_url,
+            **options,
+        )
+        # From the fields, which are what was given as they were checked.
         table = DynamoDBTable(
-            **place,
+            self.table_name,
+            region_name=self.region_name,
+            endpoint_url=self.endpoint_url,
             boto_session=boto_session,
             client=client,
-            create=options.get("create", True),
-            expiring=options.get("ttl_seconds") is not None,
+            create=self.create,
+            expiring=self.ttl_seconds is not None,
         )
-        super().__init__(lambda: table, **place, **options)

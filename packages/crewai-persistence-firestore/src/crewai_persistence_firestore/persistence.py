@@ -46,7 +46,18 @@ class FirestoreFlowPersistence(DocumentFlowPersistence):
         client: Any = None,
         **options: Unpack[Options],
     ) -> None:
-        place = {"project_id": project_id, "database": database}
-        create = options.get("create", True)
-        table = FirestoreTable(collection_name, client=client, create=create, **place)
-        super().__init__(lambda: table, collection_name=collection_name, **place, **options)
+        super().__init__(
+            lambda: table,
+            project_id=project_id,
+            collection_name=collection_name,
+            database=database,
+            **options,
+        )
+        # From the fields, which are what was given as they were checked.
+        table = FirestoreTable(
+            self.collection_name,
+            project_id=self.project_id,
+            database=self.database,
+            client=client,
+            create=self.create,
+        )

@@ -6,12 +6,11 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-import sqlalchemy
-
 from agentstate_documents.persistence import DocumentFlowPersistence
-from agentstate_documents.tables.sql import SQLTable
+from agentstate_documents.tables.sql import SQLTable, parsed_url
 
 if TYPE_CHECKING:
+    import sqlalchemy
     from typing_extensions import Unpack
 
     from agentstate_documents.persistence import Options
@@ -55,25 +54,18 @@ class SQLFlowPersistence(DocumentFlowPersistence):
         engine: sqlalchemy.Engine | None = None,
         **options: Unpack[Options],
     ) -> None:
-        place: dict[str, Any] = {"table_name": table_name, "create": options.get("create", True)}
-        given = _parsed(url)
-        known = given if engine is None else engine.url
-        hidden = known is None or (engine is None and _hides(known))
-        # Made at once where it can be, since it says what is wrong with its arguments.
-        table = None if hidden else SQLTable(given, engine=engine, **place)
+        given = None if url is None else parsed_url(url)
+        known = given if engine is None else getattr(engine, "url", None)
+        hidden = engine is None and (known is None or _hides(known))
         super().__init__(
             lambda: table or _open_from_environment(known, place),
             url=None if known is None else _shown(known),
             table_name=table_name,
             **options,
         )
-
-
-def _parsed(url: str | sqlalchemy.URL | None) -> sqlalchemy.URL | None:
-    try:
-        return None if url is None else sqlalchemy.make_url(url)
-    except sqlalchemy.exc.ArgumentError:  # its text may hold the password
-        raise ValueError("url must be one of SQLAlchemy, such as sqlite:///flows.db") from None
+        place: dict[str, Any] = {"table_name": self.table_name, "create": self.create}
+        # Made at once where it can be, since it says what is wrong with its arguments.
+        table = None if hidden else SQLTable(given, engine=engine, **place)
 
 
 def _shown(url: sqlalchemy.URL) -> str:
@@ -88,10 +80,11 @@ def _hides(url: sqlalchemy.URL) -> bool:
 
 def _open_from_environment(shown: sqlalchemy.URL | None, place: dict[str, Any]) -> SQLTable:
     """The table at the URL in the environment, which must be the database that was shown."""
-    url = _parsed(os.environ.get(URL_VARIABLE))
-    if url is None:
+    found = os.environ.get(URL_VARIABLE)
+    if found is None:
         what = "no url was given" if shown is None else "the secrets of the url were not dumped"
         raise ValueError(f"{what}: set the environment variable {URL_VARIABLE}")
+    url = parsed_url(found)
     if shown is not None and _database(url) != _database(shown):
         raise ValueError(
             f"{URL_VARIABLE} names {_database(url)}, but the flows are in {_database(shown)}"

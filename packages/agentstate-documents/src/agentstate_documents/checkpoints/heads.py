@@ -21,6 +21,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from agentstate_documents import chunks, envelope, keys
+from agentstate_documents.errors import reading
 from agentstate_documents.lists import apply_script
 
 if TYPE_CHECKING:
@@ -77,8 +78,11 @@ class Head:
 
     def describe(self, serde: SerializerProtocol) -> tuple[Checkpoint, CheckpointMetadata]:
         """The checkpoint without its values, and the metadata; fresh at each call."""
-        checkpoint, metadata = serde.loads_typed(self.described)
-        return checkpoint, metadata
+        with reading(f"checkpoint {self.id!r}"):
+            checkpoint, metadata = serde.loads_typed(self.described)
+            if not (type(checkpoint) is dict and type(metadata) is dict):
+                raise TypeError("a checkpoint and its metadata are dictionaries")
+        return checkpoint, metadata  # type: ignore[return-value]
 
 
 def tag_of(packed: bytes) -> bytes:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from agentstate_documents import keys, steps
 from agentstate_documents.checkpoints import names
-from agentstate_documents.checkpoints.heads import gather
-from agentstate_documents.checkpoints.read import build_tuple, decode, find_path, open_reader
+from agentstate_documents.checkpoints.read import build_tuple, find_path, open_reader
 from agentstate_documents.checkpoints.reader import FIRST_LIMIT, MARGIN, Reader
 from agentstate_documents.checkpoints.reference import (
     Reference,
     read_checkpoint_id,
+    read_configurable,
     read_reference,
     read_thread,
 )
+from agentstate_documents.checkpoints.values import decode
 from agentstate_documents.checkpoints.writes import read_writes
 from agentstate_documents.steps import Emit
 
@@ -100,8 +101,8 @@ def get_delta_channel_history(
                 history[write.channel]["writes"].append(write.decode(context.serde))
         found = remaining.intersection(head.channels)
         path = (yield from reader.path(head)) if found else None
-        for channel, frames in gather(path, found).items() if path else ():
-            history[channel]["seed"] = decode(context.serde, frames)
+        for channel, value in decode(context.serde, path, found).items() if path else ():
+            history[channel]["seed"] = value
         remaining -= found
     for told in history.values():
         told["writes"].reverse()
@@ -189,9 +190,10 @@ def _open_sources(
     before: RunnableConfig | None,
     limit: int | None,
 ) -> Procedure[list[_Source]]:
-    configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
+    configurable = read_configurable({} if config is None else config)
     only = read_checkpoint_id(configurable.get("checkpoint_id"))
-    below = read_checkpoint_id(((before or {}).get("configurable") or {}).get("checkpoint_id"))
+    upper = read_configurable({} if before is None else before, "before")
+    below = read_checkpoint_id(upper.get("checkpoint_id"))
     namespace = configurable.get("checkpoint_ns")
     sources = []
     for thread, partition in (yield from _threads(context, configurable)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentstate_documents import chunks, envelope, keys, steps
+from agentstate_documents.errors import reading
 from agentstate_documents.model import AFTER_LAST_SORT
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ def read_name(context: Context, partition: str) -> Procedure[str | None]:
     if not keys.is_digest(partition):
         return keys.decode(partition)
     documents = yield from steps.documents(partition, low=NAME, high=AFTER_LAST_SORT)
-    stored = chunks.join(documents[NAME].body, _PARTS, documents) if NAME in documents else None
-    if stored is None:
-        return None
-    [frame] = envelope.unpack(context.open(stored))
-    return keys.decode(context.serde.loads_typed(frame))
+    with reading(f"the name of partition {partition!r}"):
+        stored = chunks.join(documents[NAME].body, _PARTS, documents) if NAME in documents else None
+        if stored is None:
+            return None
+        [frame] = envelope.unpack(context.open(stored))
+        return keys.decode(context.serde.loads_typed(frame))

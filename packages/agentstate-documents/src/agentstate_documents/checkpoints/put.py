@@ -25,7 +25,7 @@ from agentstate_documents.checkpoints.read import open_reader
 from agentstate_documents.checkpoints.reader import MAX_LIMIT, checkpoint_prefix
 from agentstate_documents.checkpoints.reference import (
     Reference,
-    read_checkpoint_id,
+    read_new_id,
     read_reference,
 )
 from agentstate_documents.checkpoints.values import serialise
@@ -70,7 +70,7 @@ def put(
     """
     parent, checkpoint_id = check(config, checkpoint)
     target = Reference(parent.thread, parent.namespace, checkpoint_id)
-    described = get_serializable_checkpoint_metadata(config, metadata)
+    described = get_serializable_checkpoint_metadata(config, metadata or {})
     yield steps.Aside()
     head = _bare_head(context, parent, checkpoint, described)
     channels = _fill(context, parent, head, checkpoint["channel_values"])
@@ -92,10 +92,7 @@ def check(config: RunnableConfig, checkpoint: Checkpoint) -> tuple[Reference, st
     Raises:
         ValueError: Thread or id are missing, empty or too long.
     """
-    checkpoint_id = read_checkpoint_id(checkpoint["id"])
-    if checkpoint_id is None:
-        raise ValueError("checkpoint['id'] must not be empty")
-    return read_reference(config), checkpoint_id
+    return read_reference(config), read_new_id(checkpoint)
 
 
 def _bare_head(

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 from langgraph.checkpoint.base import CheckpointTuple
 
 from agentstate_documents import keys
-from agentstate_documents.checkpoints.heads import base_of, gather
+from agentstate_documents.checkpoints.heads import base_of
 from agentstate_documents.checkpoints.known import Channel, Known, Position
 from agentstate_documents.checkpoints.reader import MARGIN, Reader
 from agentstate_documents.checkpoints.reference import read_reference
-from agentstate_documents.checkpoints.values import serialise
+from agentstate_documents.checkpoints.values import decode, serialise
 from agentstate_documents.checkpoints.writes import read_writes
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.serde.base import SerializerProtocol
 
     from agentstate_documents.checkpoints.context import Context
-    from agentstate_documents.checkpoints.heads import Frames, Head
+    from agentstate_documents.checkpoints.heads import Head
     from agentstate_documents.checkpoints.reference import Reference
     from agentstate_documents.steps import Procedure
 
@@ -79,9 +78,7 @@ def build_tuple(
     head, serde = path[0], context.serde
     checkpoint, metadata = head.describe(serde)
     checkpoint["id"] = head.id
-    checkpoint["channel_values"] = {
-        channel: decode(serde, frames) for channel, frames in gather(path).items()
-    }
+    checkpoint["channel_values"] = decode(serde, path)
     writes = read_writes(context, reader.documents[head.id])
     return CheckpointTuple(
         target.config(head.id),
@@ -90,13 +87,6 @@ def build_tuple(
         target.config(head.parent) if head.parent else None,
         [write.decode(serde) for write in writes],
     )
-
-
-def decode(serde: SerializerProtocol, frames: Frames) -> Any:
-    """A channel's value."""
-    if isinstance(frames, list):
-        return [serde.loads_typed(frame) for frame in frames]
-    return serde.loads_typed(frames)
 
 
 def _remember(

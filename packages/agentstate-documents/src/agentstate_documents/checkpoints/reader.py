@@ -19,6 +19,7 @@ from agentstate_documents.checkpoints.heads import (
     missing_link,
     read_head,
 )
+from agentstate_documents.errors import reading
 
 if TYPE_CHECKING:
     from agentstate_documents.checkpoints.context import Context
@@ -138,11 +139,12 @@ class Reader:
         documents = self.documents.get(checkpoint, {})
         if kind not in documents:
             return None
-        stored = chunks.join(documents[kind].body, PARTS, documents)
-        if stored is None:
-            return None
         context, expires_at = self._context, documents[kind].expires_at
-        return read_head(checkpoint, context.open(stored), context.serde, expires_at)
+        with reading(f"checkpoint {checkpoint!r} in partition {self._partition!r}"):
+            stored = chunks.join(documents[kind].body, PARTS, documents)
+            if stored is None:
+                return None
+            return read_head(checkpoint, context.open(stored), context.serde, expires_at)
 
     def _add(self, document: Document) -> None:
         encoded, _, kind = document.sort[len(self.prefix) :].partition(keys.END)

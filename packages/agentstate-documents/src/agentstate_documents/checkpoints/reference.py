@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +44,39 @@ def read_reference(config: RunnableConfig) -> Reference:
     Raises:
         ValueError: The thread_id is missing or empty, or the checkpoint_id is too long.
     """
-    configurable: dict[str, Any] = config.get("configurable") or {}
+    configurable = read_configurable(config)
     return Reference(
         read_thread(configurable.get("thread_id")),
         str(configurable.get("checkpoint_ns") or ""),
         read_checkpoint_id(configurable.get("checkpoint_id")),
     )
+
+
+def read_configurable(config: object, name: str = "config") -> Mapping[str, Any]:
+    """The part of a config that names threads and checkpoints.
+
+    Raises:
+        ValueError: It is no config.
+    """
+    if isinstance(config, Mapping):
+        configurable = config.get("configurable") or {}
+        if isinstance(configurable, Mapping):
+            return configurable
+    raise ValueError(f'{name} must be like {{"configurable": {{"thread_id": ...}}}}')
+
+
+def read_new_id(checkpoint: object) -> str:
+    """The id of a checkpoint to be put.
+
+    Raises:
+        ValueError: It is no checkpoint, or its id is missing, empty or too long.
+    """
+    if not isinstance(checkpoint, Mapping) or "channel_values" not in checkpoint:
+        raise ValueError("checkpoint must be a dictionary with an id and channel_values")
+    checkpoint_id = read_checkpoint_id(checkpoint.get("id"))
+    if checkpoint_id is None:
+        raise ValueError("checkpoint['id'] must not be empty")
+    return checkpoint_id
 
 
 def read_thread(thread_id: object) -> str:

@@ -19,7 +19,7 @@ from agentstate_documents.checkpoints.listing import read_namespaces, snapshot_c
 from agentstate_documents.checkpoints.read import find_path
 from agentstate_documents.checkpoints.reader import Reader
 from agentstate_documents.checkpoints.reference import read_thread
-from agentstate_documents.errors import DocumentConflict
+from agentstate_documents.errors import DocumentConflict, reading
 from agentstate_documents.model import Write
 
 if TYPE_CHECKING:
@@ -155,8 +155,9 @@ def _run_of(context: Context, head: Head) -> str | None:
 def _rebuilt_from(context: Context, reader: Reader, head: Head) -> Iterable[str]:
     """The ancestors a delta channel without a value here is rebuilt from."""
     checkpoint, metadata = head.describe(context.serde)
-    counted = snapshot_counters(metadata)
-    missing = (counted.keys() & checkpoint["channel_versions"].keys()) - set(head.channels)
+    with reading(f"checkpoint {head.id!r}"):
+        counted = snapshot_counters(metadata)
+        missing = (counted.keys() & checkpoint["channel_versions"].keys()) - set(head.channels)
     ancestor: Head | None = head
     passed: set[str] = set()  # a checkpoint that was put onto itself is its own parent
     while missing and ancestor is not None and ancestor.parent and ancestor.parent not in passed:

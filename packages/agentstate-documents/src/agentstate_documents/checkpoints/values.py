@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from agentstate_documents.checkpoints.heads import gather
+from agentstate_documents.errors import reading
+
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
+    from agentstate_documents.checkpoints.heads import Head
     from agentstate_documents.envelope import Typed
 
 _NUMBERS = (bool, int, float, type(None))
@@ -36,6 +42,19 @@ def serialise(serde: SerializerProtocol, value: Any) -> Value:
     frames = [serde.dumps_typed(element) for element in (value if is_list else [value])]
     size = sum([len(data) for _, data in frames])
     return Value(is_list, frames, tuple(map(_fingerprint, frames)), size)
+
+
+def decode(
+    serde: SerializerProtocol, path: Sequence[Head], channels: Collection[str] | None = None
+) -> dict[str, Any]:
+    """The value of each channel (all, or those named), along a complete path."""
+    with reading(f"checkpoint {path[0].id!r}"):
+        return {
+            channel: list(map(serde.loads_typed, frames))
+            if isinstance(frames, list)
+            else serde.loads_typed(frames)
+            for channel, frames in gather(path, channels).items()
+        }
 
 
 def _fingerprint(frame: Typed) -> bytes:

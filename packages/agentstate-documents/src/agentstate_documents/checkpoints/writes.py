@@ -21,7 +21,7 @@ from agentstate_documents.checkpoints.context import ROUNDS
 from agentstate_documents.checkpoints.heads import WRITES
 from agentstate_documents.checkpoints.reader import checkpoint_prefix
 from agentstate_documents.checkpoints.reference import read_reference
-from agentstate_documents.errors import DocumentConflict
+from agentstate_documents.errors import DocumentConflict, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,8 @@ class StoredWrite:
 
     def decode(self, serde: SerializerProtocol) -> tuple[str, str, Any]:
         """As LangGraph takes it: task, channel, value."""
-        return self.task, self.channel, serde.loads_typed(self.frame)
+        with reading(f"a write of task {self.task!r} to {self.channel!r}"):
+            return self.task, self.channel, serde.loads_typed(self.frame)
 
 
 def put_writes(
@@ -95,9 +96,10 @@ def read_writes(context: Context, documents: Mapping[str, Document]) -> list[Sto
     found: list[StoredWrite] = []
     for kind, document in documents.items():
         if kind.startswith(WRITES + keys.END) and kind.count(keys.END) == 2:
-            stored = chunks.join(document.body, kind + _PARTS, documents)
-            if stored is not None:
-                found += _unpack(context, stored)
+            with reading(f"the writes {document.sort!r}"):
+                stored = chunks.join(document.body, kind + _PARTS, documents)
+                if stored is not None:
+                    found += _unpack(context, stored)
     return sorted(found, key=lambda write: write.order)
 
 
@@ -157,8 +159,9 @@ def _add(
     for _ in range(ROUNDS):
         documents = yield from _read(partition, sort)
         stored = documents.get(sort)
-        body = chunks.join(stored.body, sort + _PARTS, documents) if stored else None
-        there = list(_unpack(context, body)) if body is not None else []
+        with reading(f"the writes {sort!r}"):
+            body = chunks.join(stored.body, sort + _PARTS, documents) if stored else None
+            there = list(_unpack(context, body)) if body is not None else []
         taken = {write.index for write in there}
         missing = [write for write in writes if write.index not in taken]
         items = list(special)

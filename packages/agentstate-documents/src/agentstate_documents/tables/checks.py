@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from agentstate_documents.errors import DocumentTooLarge
 
@@ -46,3 +47,9 @@ def check_name(field: str, value: object, pattern: re.Pattern[str], rule: str) -
         raise TypeError(f"{field} must be text, not {value!r}")
     if not pattern.fullmatch(value):
         raise ValueError(f"{field} must be {rule}, not {value!r}")
+
+
+def check_address(field: str, url: object) -> None:
+    """The address holds no credentials: it is shown, and those have a place of their own."""
+    if isinstance(url, str) and "@" in urlsplit(url).netloc:
+        raise ValueError(f"{field} must be without user and password, which are given elsewhere")

@@ -16,7 +16,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from agentstate_documents.tables.checks import check_kind, check_name
+from agentstate_documents.tables.checks import check_address, check_kind, check_name
 from agentstate_documents.tables.cosmosdb_clients import (
     NO_ENDPOINT,
     Account,
@@ -135,7 +135,9 @@ def _account(endpoint: str | None, key: str | None, credential: Any) -> Account:
         raise ValueError("key and credential were both given; one of them opens the account")
     if credential is None:
         key = key or os.environ.get("COSMOSDB_KEY")
-    return Account(endpoint or os.environ.get("COSMOSDB_ENDPOINT"), key, credential)
+    endpoint = endpoint or os.environ.get("COSMOSDB_ENDPOINT")
+    check_address("endpoint", endpoint)
+    return Account(endpoint, key, credential)
 
 
 def _checked_client(client: Any, module: str) -> Any:

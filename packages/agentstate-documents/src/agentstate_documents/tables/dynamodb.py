@@ -9,7 +9,7 @@ import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from agentstate_documents.tables.checks import check_kind, check_name
+from agentstate_documents.tables.checks import check_address, check_kind, check_name
 from agentstate_documents.tables.dynamodb_clients import AwaitingClient, BlockingClient
 from agentstate_documents.tables.dynamodb_requests import LIMITS, Requests
 from agentstate_documents.tables.procedures import AwaitingRequests, BlockingRequests
@@ -84,6 +84,7 @@ class DynamoDBTable(BlockingRequests):
         check_kind("client", client, "a boto3 client for dynamodb", fits=fits)
         fits = hasattr(boto_session, "client")
         check_kind("boto_session", boto_session, "a boto3 session", fits=fits)
+        check_address("endpoint_url", endpoint_url)
         self._client = BlockingClient(
             client, boto_session, region_name=region_name, endpoint_url=endpoint_url
         )
@@ -115,6 +116,7 @@ class AioDynamoDBTable(AwaitingRequests):
     ) -> None:
         fits = hasattr(client, "query") and _is_awaiting(client)
         check_kind("client", client, "an open aiobotocore client for dynamodb", fits=fits)
+        check_address("endpoint_url", endpoint_url)
         self._client = AwaitingClient(client, region_name=region_name, endpoint_url=endpoint_url)
         requests = Requests(_checked(table_name), create, expiring)
         super().__init__(LIMITS, requests, self._client.carry_out)

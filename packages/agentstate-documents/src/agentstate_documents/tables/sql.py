@@ -42,6 +42,7 @@ _DRIVERS = {
     "mysql": "mysql+pymysql",
     "mariadb": "mariadb+pymysql",
 }
+_NO_URL = "url must be one of SQLAlchemy, such as sqlite:///documents.db"
 
 
 class SQLTable:
@@ -222,26 +223,44 @@ def _opened(url: str | URL | None, engine: Engine | None) -> Engine:
         raise ValueError("give one of url and engine")
     check_kind("engine", engine, "an Engine of SQLAlchemy", fits=hasattr(engine, "dialect"))
     if engine is None:
+        parsed = parsed_url(url)
+        _check_database(parsed.get_backend_name())  # before its driver is looked for
         try:
-            engine = _new_engine(url)
-        except sqlalchemy.exc.ArgumentError:  # whose text may show the password
-            text = "url must be one of SQLAlchemy, such as sqlite:///documents.db"
-            raise ValueError(text) from None
+            engine = _new_engine(parsed)
+        except sqlalchemy.exc.ArgumentError:
+            raise ValueError(_NO_URL) from None
     dialect = engine.dialect
     if dialect.is_async:
         raise ValueError(
             f"the driver {dialect.driver!r} is for coroutines, a blocking one is needed"
         )
-    if dialect.name not in {"sqlite", *_DRIVERS}:
-        raise ValueError(f"{dialect.name!r} is none of sqlite, {', '.join(_DRIVERS)}")
+    _check_database(dialect.name)
     return engine
 
 
-def _new_engine(url: Any) -> Engine:
-    from sqlalchemy import create_engine, make_url
+def parsed_url(url: str | URL | None) -> URL:
+    """The URL, taken apart.
+
+    Raises:
+        ValueError: It is none. What SQLAlchemy says may show the password.
+    """
+    import sqlalchemy
+
+    try:
+        return sqlalchemy.make_url(url)  # type: ignore[arg-type]
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        raise ValueError(_NO_URL) from None
+
+
+def _check_database(name: str) -> None:
+    if name not in {"sqlite", *_DRIVERS}:
+        raise ValueError(f"url or engine: {name!r} is none of sqlite, {', '.join(_DRIVERS)}")
+
+
+def _new_engine(parsed: URL) -> Engine:
+    from sqlalchemy import create_engine
     from sqlalchemy.pool import QueuePool
 
-    parsed = make_url(url)
     parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
     options: dict[str, Any] = {"pool_pre_ping": True, "hide_parameters": True}
     if _in_memory(parsed):

@@ -36,6 +36,37 @@ class RefusalContract(Scenes):
         with pytest.raises(ValueError, match="thread_id"):
             await listed(saver, at(""))
 
+    @pytest.mark.parametrize("config", [None, "x", 5, [], {"configurable": "x"}])
+    async def test_what_is_no_config_is_refused(self, saver: Any, thread: str, config: Any) -> None:
+        """It says what a config looks like; only a listing takes None, for all threads."""
+        with pytest.raises(ValueError, match="config must"):
+            await saver.aget_tuple(config)
+        with pytest.raises(ValueError, match="config must"):
+            await saver.aput(config, checkpoint({}), {}, {})
+        with pytest.raises(ValueError, match="config must"):
+            await saver.aput_writes(config, [("a", 1)], "task")
+        with pytest.raises(ValueError, match="config must"):
+            await saver.aget_delta_channel_history(config=config, channels=["a"])
+        if config is not None:
+            with pytest.raises(ValueError, match="config must"):
+                await listed(saver, config)
+            with pytest.raises(ValueError, match="before must"):
+                await listed(saver, at(thread), before=config)
+
+    async def test_what_is_no_checkpoint_is_refused(self, saver: Any, thread: str) -> None:
+        """Its id and its values are named; metadata may be missing."""
+        made = checkpoint({"n": 1})
+        for missing in ("id", "channel_values"):
+            wrong = {name: value for name, value in made.items() if name != missing}
+            with pytest.raises(ValueError, match=missing):
+                await saver.aput(at(thread), wrong, {}, {})
+        with pytest.raises(ValueError, match="checkpoint must"):
+            await saver.aput(at(thread), None, {}, {})
+        assert await saver.aget_tuple(at(thread)) is None
+        found = await saver.aget_tuple(await saver.aput(at(thread), made, None, {}))
+        assert found.checkpoint["channel_values"] == {"n": 1}
+        assert found.metadata == {}
+
     async def test_checkpoint_ids_have_limits(self, saver: Any, thread: str) -> None:
         """An empty id and one too long to sort by are refused by name."""
         with pytest.raises(ValueError, match="checkpoint_id"):

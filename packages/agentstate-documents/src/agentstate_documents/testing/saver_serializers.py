@@ -14,6 +14,7 @@ import pytest
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from agentstate_documents.errors import DocumentError
 from agentstate_documents.testing.cipher import Keystream
 from agentstate_documents.testing.saver_scenes import Scenes, at, listed, put
 
@@ -81,8 +82,9 @@ class SerializerContract(Scenes):
         writer = new(serde=serde)
         assert (await writer.aget_tuple(plain)).checkpoint["channel_values"]
         config = await put(writer, plain, {"messages": ["plain " * 20, "secret " * 20]})
-        with pytest.raises(NotImplementedError, match="bytes\\+keystream"):
+        with pytest.raises(DocumentError, match="another serializer or key") as refused:
             await new().aget_tuple(config)
+        assert "bytes+keystream" in str(refused.value.__cause__)
         await writer.aput_writes(config, [("messages", "secret " * 20)], "task")
         await writer.aput(plain, (await writer.aget_tuple(config)).checkpoint, {"step": 7}, {})
         found = await new(serde=serde).aget_tuple(at(thread))

@@ -66,10 +66,13 @@ class DumpContract:
         again.close()
 
     def test_a_registered_object_is_dumped_by_its_name(self, connect: Connect) -> None:
-        """A reducer given as an object is dumped under the name it has."""
+        """A reducer given as an object is dumped under the name it has, or has got since."""
         name, reducer = new_id(), reducing()
+        earlier = connect(reducer=reducer)
         register_reducer(name, reducer)
-        assert connect(reducer=reducer).model_dump()["reducer"] == name
+        for persistence in (earlier, connect(reducer=reducer)):
+            assert persistence.model_dump()["reducer"] == name
+            assert json.loads(persistence.model_dump_json())["reducer"] == name
 
     def test_a_name_is_looked_up_at_the_first_call(self, connect: Connect) -> None:
         """The order of imports does not matter; a name nobody registered is named."""
@@ -125,6 +128,13 @@ class DumpContract:
         """A misspelt option is a mistake, not something to ignore."""
         with pytest.raises(ValidationError, match="tabel"):
             connect(tabel="x")
+
+    def test_an_error_shows_no_value(self, connect: Connect) -> None:
+        """An option nobody knows, or of the wrong kind, may have been meant for a secret."""
+        for options in ({"password": "s3cr3t"}, {"namespace": {"s3cr3t": 1}}):
+            with pytest.raises(ValidationError, match=next(iter(options))) as refused:
+                connect(**options)
+            assert "s3cr3t" not in repr(refused.value)
 
     @pytest.mark.parametrize(
         ("options", "named"),

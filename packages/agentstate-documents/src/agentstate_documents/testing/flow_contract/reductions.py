@@ -178,6 +178,26 @@ class ReductionContract:
         assert deliveries.texts == [f"t{n}" for n in range(22)]
         assert len(asked) == 4
 
+    @pytest.mark.parametrize("kind", [list, tuple, frozenset, dict])
+    def test_what_is_nested_too_deeply_is_refused(self, connect: Connect, kind: Any) -> None:
+        """The limit is named before a hook is served, and what keeps to it comes back."""
+
+        def nested(levels: int) -> Any:
+            deep: Any = "x"
+            for _ in range(levels):
+                deep = {"k": deep, "l": 1} if kind is dict else kind([deep])
+            return deep
+
+        deliveries, flow = Deliveries(), new_id()
+        persistence = connect(reducer=reducing(deliveries))
+        state = {"id": flow, "messages": talk(0, 6)}
+        for levels in (100, 300, 400):
+            with pytest.raises(ValueError, match="more than 100 deep"):
+                persistence.save_state(flow, "m", {**state, "deep": nested(levels)})
+        assert deliveries.seen == []
+        persistence.save_state(flow, "m", {**state, "deep": nested(99)})
+        assert connect().load_state(flow)["deep"] == nested(99)
+
     def test_a_hook_may_look_at_its_flow(self, connect: Connect) -> None:
         """A hook that loads the flow it was called for sees what is stored, and goes on."""
         flow, found = new_id(), list[Any]()
