@@ -146,13 +146,6 @@ class Plan:
             grounds=self._grounds and self._grounds._replace(decision=None),
         )
 
-    def without_block(self) -> Plan:
-        """The plan in which the old summary stays: for a prune that no new one sums up."""
-        plan = copy(self)
-        flags = enumerate(self.leaves or b"")
-        plan.leaves = bytes(leaves and i not in self.block for i, leaves in flags)
-        return plan
-
 
 def make_plan(
     messages: list[Any],
@@ -193,6 +186,14 @@ def make_plan(
         costs=costs,
         grounds=grounds,
     )
+
+
+def without_block(plan: Plan) -> Plan:
+    """The plan in which the old summary stays: for a prune that no new one sums up."""
+    spared = copy(plan)
+    flags = enumerate(plan.leaves or b"")
+    spared.leaves = bytes(leaves and i not in plan.block for i, leaves in flags)
+    return spared
 
 
 def _decide(

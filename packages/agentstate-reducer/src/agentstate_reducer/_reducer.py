@@ -22,7 +22,7 @@ from ._drivers import (
 )
 from ._merge import merge_messages
 from ._messages import field, id_of, role_of, text
-from ._plan import Plan, make_plan
+from ._plan import Plan, make_plan, without_block
 from ._result import Clock, ReduceEvent, ReducerResult
 from ._summary import Summaries, digests_of, is_synthetic, summaries_in
 from ._tokens import resolve_token_counter
@@ -210,7 +210,7 @@ class MessageReducer:
             )
             # The old summary is all that is left of what it sums up: it stays for the next one.
             forced = plan.pressure > FORCED_PRUNE_PRESSURE
-            plan = plan.without_block() if forced else plan.only_repairs()
+            plan = without_block(plan) if forced else plan.only_repairs()
             return ReducerResult(*plan.split(messages)), plan
         return ReducerResult(surviving, pruned, summary), plan
 
