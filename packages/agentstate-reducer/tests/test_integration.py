@@ -477,6 +477,25 @@ def test_a_deleted_thread_leaves_no_namespace_to_the_next_of_its_name() -> None:
     assert seen == [("memories", "ada"), ("memories", "7")]
 
 
+def test_a_deleted_thread_may_begin_with_the_same_words() -> None:
+    """It is another conversation: what leaves it is handed over, under keys of its own."""
+    keys: list[Any] = []
+    config = ReducerConfig(
+        min_messages=1, max_messages=1, on_prune=[lambda pruned, _: keys.extend(pruned.keys)]
+    )
+    reduction = CheckpointReduction(MessageReducer(config=config))
+    words = said(*"abc")
+    for values in ({}, {"messages": words}):  # the list may begin at a later checkpoint
+        keys.clear()
+        for _ in range(3):
+            first = {"id": "1", "channel_values": values}
+            run(reduction.steps(config_of(None), first, {}))
+            second = {"id": "2", "channel_values": {"messages": words}}
+            run(reduction.steps(config_of("1"), second, {}))
+            reduction.forget(7)
+        assert len(keys) == len(set(keys)) == 3
+
+
 @pytest.mark.parametrize("config", [None, {}, {"configurable": None}, {"configurable": {}}])
 def test_a_config_without_a_thread_is_refused_before_a_hook_is_served(config: Any) -> None:
     """Bad input is named, and nothing has been handed over."""

@@ -50,7 +50,14 @@ MAX_FLOWS = 4_096
 Note: TypeAlias = dict[str, Any]
 """`path` of a list, `lineage` of its stored messages, fingerprints of its summary `block`."""
 
+Known: TypeAlias = "dict[tuple[str, ...], tuple[Lineage, ...]]"
+"""What each list of a flow may continue, by path: the stored form first, then the live one."""
+
 _registered: dict[str, MessageReducer] = {}
+
+# By flow, what was put or loaded last. A live list is a fact about the running flow, which may
+# be saved by several persistences: one of the class and others of its methods.
+_running: Recent[str, Known] = Recent(MAX_FLOWS)
 
 
 def register_reducer(name: str, reducer: MessageReducer) -> None:
@@ -67,6 +74,15 @@ def register_reducer(name: str, reducer: MessageReducer) -> None:
 def registered_name(reducer: object) -> str | None:
     """The name this very reducer is registered under."""
     return next((name for name, known in _registered.items() if known is reducer), None)
+
+
+def forget(flow: str) -> None:
+    """The flow is deleted: one that gets its id continues nothing, under places nobody had."""
+    begin: Known = {
+        path: (START._replace(following=max(lineage.following for lineage in lineages)),)
+        for path, lineages in (_running.get(flow) or {}).items()
+    }
+    _running.put(flow, begin)
 
 
 class FlowReduction:
@@ -87,8 +103,8 @@ class FlowReduction:
         self._reducer = reducer if isinstance(reducer, str) else _checked(reducer)
         self._keys = check_keys(messages_key)
         self._namespace = namespace
-        # What a list may continue, the stored form first; by flow and path.
-        self._lineages: Recent[str, dict[tuple[str, ...], tuple[Lineage, ...]]] = Recent(MAX_FLOWS)
+        # By flow, what this one reduced or loaded last. Another may be at a flow of the same id.
+        self._lineages: Recent[str, Known] = Recent(MAX_FLOWS)
         # Whole blocks by their first fingerprint, for all flows: one may be forked to another.
         self._blocks: Recent[str, list[str]] = Recent(MAX_FLOWS)
 
@@ -115,11 +131,12 @@ class FlowReduction:
         A list whose reducer fails is left whole, and that is logged; only the `TypeError` that
         refuses an async callable comes through.
         """
-        known = self._lineages.get(flow) or {}
         slots = find_lists(state, self._keys)
-        traces = [self._trace(flow, slot, known.get(slot.path, (START,))) for slot in slots]
+        traces = [
+            self._trace(flow, slot, self._known(flow, slot.path) or (START,)) for slot in slots
+        ]
         paths = [slot.path for slot in slots]
-        self._lineages.put(flow, {p: (t.lineage,) for p, t in zip(paths, traces, strict=True)})
+        self._goes_on(flow, {p: (t.lineage,) for p, t in zip(paths, traces, strict=True)})
         # All before any is replaced: a `namespace` function sees the state as it was saved.
         left = [
             self._surviving(flow, path, state, trace)
@@ -141,14 +158,29 @@ class FlowReduction:
         back by other means, with its messages from the beginning.
         """
         noted = {tuple(note["path"]): note for note in notes}
-        known = self._lineages.get(flow) or {}
-        found = {}
+        found: Known = {}
         for slot in find_lists(state, self._keys):
             note = noted.get(slot.path)
             if note and note["block"]:
                 self._blocks.put(note["block"][0], note["block"])
+            known = _running.get(flow) or self._lineages.get(flow) or {}
             live = known.get(slot.path, ())[-1:] if resumes else (START,)
             found[slot.path] = (self._stored(flow, slot, note), *live)
+        if resumes:
+            self._goes_on(flow, found)
+        else:
+            self._lineages.put(flow, found)
+
+    def _known(self, flow: str, path: tuple[str, ...]) -> tuple[Lineage, ...]:
+        """What the list may continue, what is known of the running flow first."""
+        running, own = _running.get(flow) or {}, self._lineages.get(flow) or {}
+        return running.get(path, ()) + own.get(path, ())
+
+    def _goes_on(self, flow: str, found: Known) -> None:
+        """The flow goes on from these lists; those this one knew and that are gone do not."""
+        own, running = self._lineages.get(flow) or {}, _running.get(flow) or {}
+        others = {path: lineages for path, lineages in running.items() if path not in own}
+        _running.put(flow, {**others, **found})
         self._lineages.put(flow, found)
 
     def _surviving(

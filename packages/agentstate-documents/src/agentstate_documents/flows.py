@@ -17,6 +17,7 @@ from agentstate_documents.drivers import run, stream
 from agentstate_documents.errors import reading
 from agentstate_documents.flow_codec import plain
 from agentstate_documents.flow_records import STATE, WAITING
+from agentstate_documents.flow_reduction import forget
 from agentstate_documents.model import check_ttl
 from agentstate_reducer.integration import Recent
 
@@ -109,6 +110,7 @@ class Flows:
         with self._lock(flow):
             run(records.delete_flow(flow), self.table)
             self._parts.put(flow, {STATE: [], WAITING: []})
+            forget(flow)
 
     def list(self) -> list[StoredFlow]:
         """Every flow that has not expired. Reads the whole table."""

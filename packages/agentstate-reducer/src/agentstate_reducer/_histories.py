@@ -19,11 +19,15 @@ _LAST_READ = ""  # in the place of a checkpoint id
 
 
 class Place(NamedTuple):
-    """Where a list lies: `scope` stands for its thread, graph and channel."""
+    """Where a list lies: `scope` stands for its thread, graph and channel.
+
+    `start` is where the histories of its thread begin.
+    """
 
     scope: str
     parent: str | None
     checkpoint: str
+    start: Lineage = START
 
 
 class Trace(NamedTuple):
@@ -91,12 +95,12 @@ class Histories:
 
     def begun(self, place: Place) -> None:
         """Remember that this checkpoint has no such list yet."""
-        self._recent.put((place.scope, place.checkpoint), (START,))
+        self._recent.put((place.scope, place.checkpoint), (place.start,))
 
     def _candidates(self, place: Place) -> tuple[Lineage, ...]:
         """What the list may continue. A copy (`__copy__`) names the parent of what was read."""
         if place.parent is None:
-            return (START,)
+            return (place.start,)
         known = self._recent.get((place.scope, place.parent))
         if known is None:
             return (start_at(place.parent),)

@@ -15,11 +15,12 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from ._departed import MAX_THREADS, Departed, keeps_its_list
 from ._drivers import AsyncCallableError, Steps, arun, describe, run
 from ._histories import Histories, Place
-from ._lineage import START, Lineage, continued, kept, read, scope_of, written
+from ._lineage import START, Lineage, continued, kept, read, scope_of, start_at, written
 from ._messages import id_of
 from ._recent import Recent
 from ._reducer import MessageReducer
@@ -94,6 +95,7 @@ class CheckpointReduction:
         self.messages_keys = () if messages_key == () else message_keys(messages_key)
         self._namespaces: Recent[str, Any] = Recent(MAX_THREADS)
         self._departed = Departed()
+        self._starts: Recent[str, Lineage] = Recent(MAX_THREADS)
         self._histories = Histories()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -156,16 +158,21 @@ class CheckpointReduction:
             return saved
 
     def forget(self, *thread_ids: Any) -> None:
-        """The threads are deleted: whoever uses their names next may be somebody else."""
+        """The threads are deleted: whoever uses their names next may be somebody else.
+
+        Who says the same words again, without ids, says them at places nobody had.
+        """
         for thread_id in thread_ids:
             self._namespaces.put(str(thread_id), None)
+            self._starts.put(str(thread_id), start_at(uuid4().hex))
 
     def _lists(self, config: Any, checkpoint: Any) -> Iterator[tuple[str, Place, Any, list[Any]]]:
         """The message lists of a checkpoint: channel, place, value and the messages in it."""
         thread, graph = _thread_and_graph(config)
         parent = config["configurable"].get("checkpoint_id")
+        start = self._starts.get(thread) or START
         for channel in self.messages_keys:
-            place = Place(scope_of(thread, graph, channel), parent, checkpoint["id"])
+            place = Place(scope_of(thread, graph, channel), parent, checkpoint["id"], start)
             value = checkpoint["channel_values"].get(channel, _ABSENT)
             messages = _messages_in(value)
             if messages is not None:

@@ -77,6 +77,30 @@ class ReducingContract(Scenes):
         await put(saver, at(thread), {"messages": talk(8)})
         assert {namespace for namespace, _ in taken} == {("memories", thread)}
 
+    @pytest.mark.parametrize("how", ["delete_thread", "prune"])
+    async def test_a_deleted_thread_may_begin_with_the_same_words(
+        self, new: Any, thread: str, how: str
+    ) -> None:
+        """It is another conversation: what leaves it is handed over, under keys of its own."""
+        keys: list[str] = []
+
+        def take(pruned: Any, namespace: Any) -> None:
+            keys.extend(pruned.keys)
+
+        config = ReducerConfig(
+            max_messages=6, min_messages=4, preserve_first=False, on_prune=[take]
+        )
+        saver = new(reducer=MessageReducer(config=config))
+        words = [{"role": "user", "content": f"{n}"} for n in range(9)]
+        for _ in range(3):
+            begun = await put(saver, at(thread), {"other": 1})
+            await put(saver, await put(saver, begun, {"messages": words[:8]}), {"messages": words})
+            if how == "prune":
+                await saver.aprune([thread], strategy="delete")
+            else:
+                await saver.adelete_thread(thread)
+        assert len(keys) == len(set(keys)) == 15
+
     async def test_a_long_conversation_stays_bounded(
         self, new: Any, thread: str, reducer: Any, taken: Any
     ) -> None:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agentstate_documents import flow_reduction
 from agentstate_documents.testing.flow_contract.dumps import DumpContract
 from agentstate_documents.testing.flow_contract.histories import HistoryContract
 from agentstate_documents.testing.flow_contract.pauses import PauseContract
 from agentstate_documents.testing.flow_contract.reductions import ReductionContract
 from agentstate_documents.testing.flow_contract.runs import RunContract
 from agentstate_documents.testing.flow_contract.states import StateContract
+from agentstate_reducer.integration import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,12 +41,14 @@ class FlowContract(
 
     @pytest.fixture
     def connect(
-        self, backend: Callable[..., DocumentFlowPersistence]
+        self, backend: Callable[..., DocumentFlowPersistence], monkeypatch: pytest.MonkeyPatch
     ) -> Iterator[Callable[..., DocumentFlowPersistence]]:
         """Makes persistences that are closed when the test ends."""
         made: list[DocumentFlowPersistence] = []
 
         def connect(**options: Any) -> DocumentFlowPersistence:
+            # Another process knows nothing of the flows that run in this one.
+            monkeypatch.setattr(flow_reduction, "_running", Recent(1_000))
             made.append(backend(**options))
             return made[-1]
 

@@ -17,6 +17,8 @@ from agentstate_documents.testing.flow_contract.messages import (
 from agentstate_documents.testing.flow_contract.states import context_of, new_id
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agentstate_documents.testing.flow_contract.states import Connect
 
 
@@ -145,6 +147,48 @@ class HistoryContract:
         persistence.delete(flow)
         persistence.save_state(flow, "m", {"id": flow, "messages": talk(20, 28)})
         assert deliveries.texts == [f"t{n}" for n in (*range(6), *range(20, 26))]
+
+    def test_a_deleted_flow_may_begin_with_the_same_words(self, connect: Connect) -> None:
+        """It is another conversation: what leaves it is handed over, under keys of its own."""
+        deliveries = Deliveries()
+        persistence, flow = connect(reducer=reducing(deliveries)), new_id()
+        for _ in range(3):
+            for last in (6, 8):
+                persistence.save_state(flow, "m", {"id": flow, "messages": talk(0, last)})
+            persistence.delete(flow)
+        assert deliveries.texts == [f"t{n}" for n in range(6)] * 3
+        assert len(set(deliveries.keys)) == 18
+
+    @pytest.mark.parametrize("words", [lambda n: f"t{n}", lambda n: "yes"])
+    @pytest.mark.parametrize("lasting", [True, False])
+    def test_several_persistences_save_one_running_flow(
+        self,
+        connect: Connect,
+        backend: Callable[..., Any],
+        words: Callable[[int], str],
+        lasting: bool,
+    ) -> None:
+        """One of the class and one of a method, made once or for each run, hand over once."""
+        deliveries, flow, said = Deliveries(), new_id(), 0
+        reducer = reducing(deliveries)
+        of_class = connect(reducer=reducer)
+        of_class.save_state(flow, "m", {"id": flow, "messages": []})
+        of_method = backend(reducer=reducer)
+        for _ in range(4):
+            live = of_class.load_state(flow)
+            for persistence in (of_class, of_method, of_class, of_class, of_method, of_class):
+                live["messages"].append({"role": "user", "content": words(said)})
+                persistence.save_state(flow, "m", live)
+                said += 1
+            if not lasting:
+                of_class.close()
+                of_method.close()
+                of_class, of_method = backend(reducer=reducer), backend(reducer=reducer)
+        left = said - len(of_class.load_state(flow)["messages"])
+        assert deliveries.texts == [words(n) for n in range(left)]
+        assert len(set(deliveries.keys)) == left
+        of_class.close()
+        of_method.close()
 
     def test_flows_do_not_share_what_was_delivered(self, connect: Connect) -> None:
         """The same ids and texts in two flows reach the memories of both users."""
