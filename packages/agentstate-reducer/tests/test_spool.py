@@ -719,7 +719,7 @@ def test_a_fork_finds_no_connection_and_breaks_none(spooled: Any, path: Path) ->
     hook.hold(background)
     connection = background._pool.queue._db
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore")  # whatever else is loaded may warn of forks
         child = os.fork()
     if child == 0:
         os._exit(0)
