@@ -72,7 +72,8 @@ def installed(requirement: str, *more: str) -> Path:
     with open(home.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (home / "complete").exists():
-            run([sys.executable, "-m", "venv", "--clear", home])
+            # Not the link in an environment, which may go before the server does.
+            run([Path(sys.executable).resolve(), "-m", "venv", "--clear", home])
             pip = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet")
             run([home / "bin" / "python", *pip, requirement, *more])
             (home / "complete").touch()

@@ -240,7 +240,8 @@ def test_a_forked_child_shares_the_file_with_its_parent(tmp_path: Path) -> None:
     finish(start(tmp_path, script))
     done = [words[0] for words in lines(tmp_path / "done")]
     assert sorted(done[:2]) == ["child", "third"]
-    assert done[2:] == ["first", "second"]
+    # The child may be gone before its own batch is removed, which then comes again.
+    assert [word for word in done[2:] if word != "child"] == ["first", "second"]
     with closing(sqlite3.connect(tmp_path / "memory.db")) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
