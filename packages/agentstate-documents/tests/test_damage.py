@@ -1,6 +1,7 @@
 """Stored bytes that are damaged: an error of this layer that names the item, or no harm at all."""
 
 import dataclasses
+from collections import OrderedDict
 
 import pytest
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
@@ -95,3 +96,42 @@ def test_a_wrong_key_is_named_as_one():
         saver(b"b" * 16).get_tuple(config)
     assert "MAC" in str(refused.value.__cause__)
     assert config["configurable"]["checkpoint_id"] in str(refused.value)
+
+
+def test_what_may_be_better_the_next_time_is_not_damage():
+    """A serializer that asks a key service says itself that it cannot reach it."""
+
+    class Unreachable(JsonPlusSerializer):
+        def loads_typed(self, data):
+            raise ConnectionError("no key service")
+
+    table = MemoryTable()
+    config = DocumentSaver(table).put(at("t"), checkpoint({"n": 1}), {}, {})
+    with pytest.raises(ConnectionError, match="no key service"):
+        DocumentSaver(table, serde=Unreachable()).get_tuple(config)
+
+
+def test_a_serializer_may_have_dictionaries_of_its_own():
+    """What it makes of a checkpoint is a kind of dictionary, and no damage."""
+
+    class Ordered(JsonPlusSerializer):
+        def loads_typed(self, data):
+            value = super().loads_typed(data)
+            if isinstance(value, list):
+                return [OrderedDict(v) if isinstance(v, dict) else v for v in value]
+            return value
+
+    table = MemoryTable()
+    config = DocumentSaver(table).put(at("t"), checkpoint({"n": 1}), {"step": 1}, {})
+    found = DocumentSaver(table, serde=Ordered()).get_tuple(config)
+    assert found.checkpoint["channel_values"] == {"n": 1}
+    assert found.metadata["step"] == 1
+
+
+def test_a_damaged_flow_can_be_deleted():
+    """Nothing has to be read to delete it."""
+    table, _ = filled(400_000)
+    for document in documents(table, "flow!f").values():
+        table.put("flow!f", [Write(dataclasses.replace(document, body=b"\1no digest"))])
+    flows_in(table).delete("f")
+    assert documents(table, "flow!f") == {}

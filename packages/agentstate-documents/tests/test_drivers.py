@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -144,6 +145,31 @@ async def test_a_cancelled_procedure_is_closed_when_its_work_aside_is_done():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert closed.is_set()
+
+
+async def test_work_aside_that_no_thread_was_free_for_is_called_off():
+    """A cancelled task need not wait for it, and it is never begun."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    leave, begun, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def procedure():
+        try:
+            yield Aside()
+            begun.set()
+        finally:
+            closed.set()
+
+    busy = asyncio.create_task(asyncio.to_thread(leave.wait))
+    task = asyncio.create_task(arun(procedure(), Threaded(MemoryTable())))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert closed.is_set()
+    leave.set()
+    await busy
+    await asyncio.to_thread(lambda: None)  # the only thread has got round to it
+    assert not begun.is_set()
 
 
 async def test_work_aside_returns_raises_and_emits():

@@ -4,10 +4,11 @@ import asyncio
 import os
 import threading
 
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from agentstate_documents import MemoryTable
 from agentstate_documents.saver import DocumentSaver
+from agentstate_documents.testing.cipher import Keystream
 from agentstate_documents.testing.saver_scenes import at, checkpoint
 
 
@@ -47,20 +48,20 @@ class WaitingTable(MemoryTable):
         return super().partitions()
 
 
-class WaitingSerializer(JsonPlusSerializer):
+class WaitingCipher(Keystream):
     """Works only while the event loop turns."""
 
     def __init__(self, loop):
         super().__init__()
         self._turned = Turning(loop)
 
-    def dumps_typed(self, obj):
+    def encrypt(self, plaintext):
         self._turned()
-        return super().dumps_typed(obj)
+        return super().encrypt(plaintext)
 
-    def loads_typed(self, data):
+    def decrypt(self, ciphername, ciphertext):
         self._turned()
-        return super().loads_typed(data)
+        return super().decrypt(ciphername, ciphertext)
 
 
 async def everything(saver, value=2):
@@ -84,10 +85,21 @@ async def test_the_loop_turns_during_every_request():
     await everything(DocumentSaver(WaitingTable(asyncio.get_running_loop())))
 
 
-async def test_the_loop_turns_while_much_is_serialised():
-    """A serializer that needs the loop to turn is served by every method, from some size on."""
-    serde = WaitingSerializer(asyncio.get_running_loop())
+async def test_the_loop_turns_while_much_is_compressed_and_encrypted():
+    """A cipher that needs the loop to turn is served by every method, from some size on."""
+    serde = EncryptedSerializer(WaitingCipher(asyncio.get_running_loop()))
     await everything(DocumentSaver(MemoryTable(), serde=serde), os.urandom(100_000))
+
+
+async def test_what_is_put_is_the_state_of_that_moment():
+    """A step that goes on at once, and changes its state in place, changes no checkpoint."""
+    saver = DocumentSaver(MemoryTable())
+    value = [os.urandom(100_000)]
+    putting = asyncio.create_task(saver.aput(at("t"), checkpoint({"a": value}), {}, {}))
+    await asyncio.sleep(0)
+    value.append("later")
+    await putting
+    assert len((await saver.aget(at("t")))["channel_values"]["a"]) == 1
 
 
 def test_one_saver_serves_one_loop_after_another():

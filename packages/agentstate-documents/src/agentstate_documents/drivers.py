@@ -7,6 +7,7 @@ clean-up runs before control returns to the caller.
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -65,24 +66,28 @@ class _Found(Generic[S]):
         return self.step  # type: ignore[return-value]
 
 
-def _find(procedure: Generator[S, Any, Any]) -> _Found[S]:
-    # A StopIteration can be raised neither into a future nor out of a coroutine.
-    try:
-        return _Found(next(procedure))
-    except BaseException as error:
-        return _Found(error=error)
-
-
 async def _find_aside(procedure: Generator[S, Any, Any]) -> _Found[S]:
     """The next step, found in a worker thread.
 
-    A cancelled task waits for it all the same: a generator cannot be closed while it runs.
+    A cancelled task that comes before the thread calls it off, else it waits for the thread: a
+    generator cannot be closed while it runs.
     """
-    found = asyncio.ensure_future(asyncio.to_thread(_find, procedure))
+    begun = threading.Lock()
+
+    def find() -> _Found[S]:
+        if not begun.acquire(blocking=False):
+            return _Found()
+        # A StopIteration can be raised neither into a future nor out of a coroutine.
+        try:
+            return _Found(next(procedure))
+        except BaseException as error:
+            return _Found(error=error)
+
+    found = asyncio.ensure_future(asyncio.to_thread(find))
     try:
         return await asyncio.shield(found)
     except asyncio.CancelledError:
-        while not found.done():
+        while not found.done() and not begun.acquire(blocking=False):
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([found])
         raise

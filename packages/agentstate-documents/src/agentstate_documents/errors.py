@@ -52,11 +52,12 @@ def reading(item: str) -> Iterator[None]:
     """What goes wrong while stored bytes are read is a `DocumentError` that names the item.
 
     Damage shows as any error of the codecs, and as whatever the user's serializer raises, which
-    is also what a wrong key looks like. So the text names both, and the cause is kept.
+    is also what a wrong key looks like. So the text names both, and the cause is kept. What may
+    be better the next time, such as a key service that cannot be reached, comes through.
     """
     try:
         yield
-    except DocumentError:
+    except (DocumentError, OSError, MemoryError):
         raise
     except Exception as error:
         raise DocumentError(

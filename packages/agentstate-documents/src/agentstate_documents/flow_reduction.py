@@ -55,9 +55,11 @@ Known: TypeAlias = "dict[tuple[str, ...], tuple[Lineage, ...]]"
 
 _registered: dict[str, MessageReducer] = {}
 
-# By flow, what was put or loaded last. A live list is a fact about the running flow, which may
-# be saved by several persistences: one of the class and others of its methods.
-_running: Recent[str, Known] = Recent(MAX_FLOWS)
+# What was put or loaded last. A live list is a fact about the running flow, which may be saved
+# by several persistences: one of the class and others of its methods. It is told by its id and
+# whose it is: users with tables of their own may give their flows the same id.
+_Life: TypeAlias = tuple[str, str]
+_running: Recent[_Life, Known] = Recent(MAX_FLOWS)
 
 
 def register_reducer(name: str, reducer: MessageReducer) -> None:
@@ -74,15 +76,6 @@ def register_reducer(name: str, reducer: MessageReducer) -> None:
 def registered_name(reducer: object) -> str | None:
     """The name this very reducer is registered under."""
     return next((name for name, known in _registered.items() if known is reducer), None)
-
-
-def forget(flow: str) -> None:
-    """The flow is deleted: one that gets its id continues nothing, under places nobody had."""
-    begin: Known = {
-        path: (START._replace(following=max(lineage.following for lineage in lineages)),)
-        for path, lineages in (_running.get(flow) or {}).items()
-    }
-    _running.put(flow, begin)
 
 
 class FlowReduction:
@@ -104,7 +97,7 @@ class FlowReduction:
         self._keys = check_keys(messages_key)
         self._namespace = namespace
         # By flow, what this one reduced or loaded last. Another may be at a flow of the same id.
-        self._lineages: Recent[str, Known] = Recent(MAX_FLOWS)
+        self._lineages: Recent[str, tuple[_Life, Known]] = Recent(MAX_FLOWS)
         # Whole blocks by their first fingerprint, for all flows: one may be forked to another.
         self._blocks: Recent[str, list[str]] = Recent(MAX_FLOWS)
 
@@ -132,11 +125,12 @@ class FlowReduction:
         refuses an async callable comes through.
         """
         slots = find_lists(state, self._keys)
+        life = self._life(flow, state)
         traces = [
-            self._trace(flow, slot, self._known(flow, slot.path) or (START,)) for slot in slots
+            self._trace(flow, slot, self._known(life, slot.path) or (START,)) for slot in slots
         ]
         paths = [slot.path for slot in slots]
-        self._goes_on(flow, {p: (t.lineage,) for p, t in zip(paths, traces, strict=True)})
+        self._goes_on(life, {p: (t.lineage,) for p, t in zip(paths, traces, strict=True)})
         # All before any is replaced: a `namespace` function sees the state as it was saved.
         left = [
             self._surviving(flow, path, state, trace)
@@ -158,30 +152,56 @@ class FlowReduction:
         back by other means, with its messages from the beginning.
         """
         noted = {tuple(note["path"]): note for note in notes}
+        life = self._life(flow, state)
+        known = _running.get(life) or self._own(flow)
         found: Known = {}
         for slot in find_lists(state, self._keys):
             note = noted.get(slot.path)
             if note and note["block"]:
                 self._blocks.put(note["block"][0], note["block"])
-            known = _running.get(flow) or self._lineages.get(flow) or {}
             live = known.get(slot.path, ())[-1:] if resumes else (START,)
             found[slot.path] = (self._stored(flow, slot, note), *live)
         if resumes:
-            self._goes_on(flow, found)
+            self._goes_on(life, found)
         else:
-            self._lineages.put(flow, found)
+            self._lineages.put(flow, (life, found))
 
-    def _known(self, flow: str, path: tuple[str, ...]) -> tuple[Lineage, ...]:
+    def forget(self, flow: str) -> None:
+        """The flow is deleted: one that gets its id continues nothing, under places nobody had."""
+        known = self._lineages.get(flow)
+        if known is not None:
+            life, own = known
+            lists = {**own, **(_running.get(life) or {})}
+            begin: Known = {
+                path: (START._replace(following=max(lineage.following for lineage in lineages)),)
+                for path, lineages in lists.items()
+            }
+            _running.put(life, begin)
+            self._lineages.put(flow, (life, begin))
+
+    def _life(self, flow: str, state: dict[str, Any]) -> _Life:
+        try:
+            key = self.reducer.config.namespace_key
+            return flow, repr(self._namespace_of(flow, state, key))
+        except AsyncCallableError:
+            raise
+        except Exception:  # it is reported where the lists are reduced
+            return flow, ""
+
+    def _own(self, flow: str) -> Known:
+        known = self._lineages.get(flow)
+        return {} if known is None else known[1]
+
+    def _known(self, life: _Life, path: tuple[str, ...]) -> tuple[Lineage, ...]:
         """What the list may continue, what is known of the running flow first."""
-        running, own = _running.get(flow) or {}, self._lineages.get(flow) or {}
-        return running.get(path, ()) + own.get(path, ())
+        return (_running.get(life) or {}).get(path, ()) + self._own(life[0]).get(path, ())
 
-    def _goes_on(self, flow: str, found: Known) -> None:
+    def _goes_on(self, life: _Life, found: Known) -> None:
         """The flow goes on from these lists; those this one knew and that are gone do not."""
-        own, running = self._lineages.get(flow) or {}, _running.get(flow) or {}
+        own, running = self._own(life[0]), _running.get(life) or {}
         others = {path: lineages for path, lineages in running.items() if path not in own}
-        _running.put(flow, {**others, **found})
-        self._lineages.put(flow, found)
+        _running.put(life, {**others, **found})
+        self._lineages.put(life[0], (life, found))
 
     def _surviving(
         self, flow: str, path: Sequence[str], state: dict[str, Any], trace: Trace

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
+from contextlib import suppress
 from datetime import datetime, timezone
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,9 @@ from weakref import WeakValueDictionary
 
 from agentstate_documents import flow_records as records
 from agentstate_documents.drivers import run, stream
-from agentstate_documents.errors import reading
+from agentstate_documents.errors import DocumentError, reading
 from agentstate_documents.flow_codec import plain
 from agentstate_documents.flow_records import STATE, WAITING
-from agentstate_documents.flow_reduction import forget
 from agentstate_documents.model import check_ttl
 from agentstate_reducer.integration import Recent
 
@@ -105,12 +105,16 @@ class Flows:
             self._parts.put(flow, {**(self._parts.get(flow) or {}), WAITING: []})
 
     def delete(self, flow_uuid: Any) -> None:
-        """Nothing is left of the flow."""
+        """Nothing is left of the flow; one that still runs is a new one from here on."""
         flow = flow_id(flow_uuid)
         with self._lock(flow):
+            if self._reduction is not None:
+                with suppress(DocumentError):  # what cannot be read can be deleted
+                    self._recall(flow)
             run(records.delete_flow(flow), self.table)
             self._parts.put(flow, {STATE: [], WAITING: []})
-            forget(flow)
+            if self._reduction is not None:
+                self._reduction.forget(flow)
 
     def list(self) -> list[StoredFlow]:
         """Every flow that has not expired. Reads the whole table."""
@@ -127,12 +131,8 @@ class Flows:
         if not isinstance(copy, dict):
             kind = type(state).__name__
             raise TypeError(f"state_data must be a dictionary or a pydantic model, not {kind}")
-        reduction = self._reduction
-        # Who has only asked whether the flow waits may know its parts, and not its history.
-        known = reduction is None or reduction.knows(flow)
-        if not known or self._parts.get(flow) is None:
-            self._read(flow, STATE, resumes=False)
-        lists = [] if reduction is None else reduction.reduce(flow, copy)
+        self._recall(flow)
+        lists = [] if self._reduction is None else self._reduction.reduce(flow, copy)
         return {
             "flow": flow,
             "method": str(method_name),
@@ -140,6 +140,13 @@ class Flows:
             "state": copy,
             "lists": lists,
         }
+
+    def _recall(self, flow: str) -> None:
+        """What is stored of the flow, and where its lists stand in their histories, is known."""
+        # Who has only asked whether the flow waits may know its parts, and not its history.
+        known = self._reduction is None or self._reduction.knows(flow)
+        if not known or self._parts.get(flow) is None:
+            self._read(flow, STATE, resumes=False)
 
     def _put(self, flow: str, items: dict[str, Record]) -> None:
         ttl = self._ttl_seconds

@@ -109,12 +109,12 @@ Request = Get | Put | Query | Delete | Partitions
 Procedure = Generator[Request | Aside, Any, R]
 Stream = Generator[Request | Aside | Emit[T], Any, None]
 
-# To make values of them takes a few milliseconds.
+# To compress or decode them takes a few milliseconds.
 _LARGE_BYTES = 65_536
 
 
 def aside(size: int) -> Procedure[None]:
-    """What follows makes values of `size` stored bytes."""
+    """What follows packs `size` bytes of values, or makes values of `size` stored bytes."""
     if size > _LARGE_BYTES:
         yield Aside()
 

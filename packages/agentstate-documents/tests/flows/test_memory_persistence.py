@@ -13,6 +13,7 @@ import pytest
 from agentstate_documents import MemoryTable
 from agentstate_documents.persistence import DocumentFlowPersistence
 from agentstate_documents.testing.flow_contract import FlowContract
+from agentstate_documents.testing.flow_contract.messages import Deliveries, reducing, talk
 
 Connect = Callable[..., "MemoryFlowPersistence"]
 TABLES: dict[str, MemoryTable] = {}
@@ -53,3 +54,20 @@ class TestTinyDocuments(FlowContract):
         for state in ({"id": flow, "v": text}, {"id": flow, "v": text[::-1]}, {"id": flow}):
             persistence.save_state(flow, "m", state)
             assert connect().load_state(flow) == state
+
+
+def test_users_with_tables_of_their_own_may_give_their_flows_one_id() -> None:
+    """What both say is remembered for both, and one who deletes their flow deletes no other."""
+    deliveries = Deliveries()
+    one, other = (
+        MemoryFlowPersistence(name, reducer=reducing(deliveries), namespace=name)
+        for name in ("ada", "bob")
+    )
+    for last in range(1, 9):
+        one.save_state("main", "m", {"id": "main", "messages": talk(0, last)})
+        other.save_state("main", "m", {"id": "main", "messages": talk(0, last)})
+    other.delete("main")
+    one.save_state("main", "m", {"id": "main", "messages": talk(0, 12)})
+    for name, left in (("ada", 10), ("bob", 6)):
+        taken = [text for namespace, _, text in deliveries.seen if namespace == name]
+        assert taken == [f"t{n}" for n in range(left)]

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import MagicMock
 
 import boto3
 import pytest
@@ -18,6 +19,7 @@ from aiobotocore.session import AioSession, get_session
 
 from agentstate_documents import Document, Write
 from agentstate_documents.errors import TableUnavailable
+from agentstate_documents.tables.cosmosdb import CosmosDBTable
 from agentstate_documents.tables.dynamodb import (
     AioDynamoDBTable,
     DynamoDBTable,
@@ -325,6 +327,12 @@ async def test_a_client_of_the_callers_is_used_and_stays_open(name: str, client:
     table.put("p", ONE)
     table.close()
     assert client.scan(TableName=name)["Count"] == 1
+
+
+def test_a_stand_in_for_a_client_is_taken() -> None:
+    """A mock or a proxy has every method there is, also those of another kind of client."""
+    DynamoDBTable("documents", client=MagicMock())
+    CosmosDBTable("database", "documents", client=MagicMock())
 
 
 async def test_an_async_client_of_the_callers_is_used_and_stays_open(

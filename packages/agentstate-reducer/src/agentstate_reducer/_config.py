@@ -75,7 +75,8 @@ class ReducerConfig:
             return self.max_tokens
         below = int(self.context_window * self.max_token_ratio)
         # A product of binary fractions may miss the whole number that the digits say.
-        return below + ((below + 1) / self.context_window <= self.max_token_ratio)
+        above = min(below + 1, self.context_window)
+        return above if above / self.context_window <= self.max_token_ratio else below
 
     @property
     def token_target(self) -> int | None:

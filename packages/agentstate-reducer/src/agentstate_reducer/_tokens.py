@@ -112,8 +112,8 @@ class BuiltIn:
         return [(weight >> 2) + MESSAGE_TOKENS for weight in weights]
 
     def may_block(self) -> bool:
-        """The first count looks for tiktoken."""
-        return not vocabulary.settled
+        """The first count looks for tiktoken, which takes its time for long texts afterwards."""
+        return not vocabulary.settled or vocabulary.encode() is not None
 
 
 def _cost(parts: Parts) -> int:

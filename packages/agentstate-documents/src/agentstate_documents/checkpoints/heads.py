@@ -80,7 +80,7 @@ class Head:
         """The checkpoint without its values, and the metadata; fresh at each call."""
         with reading(f"checkpoint {self.id!r}"):
             checkpoint, metadata = serde.loads_typed(self.described)
-            if not (type(checkpoint) is dict and type(metadata) is dict):
+            if not (isinstance(checkpoint, dict) and isinstance(metadata, dict)):
                 raise TypeError("a checkpoint and its metadata are dictionaries")
         return checkpoint, metadata  # type: ignore[return-value]
 

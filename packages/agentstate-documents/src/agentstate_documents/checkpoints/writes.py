@@ -72,10 +72,10 @@ def put_writes(
     target = read_reference(config)
     if target.checkpoint is None:
         raise ValueError("checkpoint_id must be given to put_writes")
-    yield steps.Aside()
     regular, special = _split(context.plain, writes, task_id, task_path)
     if not regular and not special:
         return
+    yield from steps.aside(sum([len(write.frame[1]) for write in (*regular, *special)]))
     base = checkpoint_prefix(target.namespace, target.checkpoint)
     base += WRITES + keys.END + keys.encode_task(task_id) + keys.END
     specials = [_item(context, base + str(-write.index), [write]) for write in special]

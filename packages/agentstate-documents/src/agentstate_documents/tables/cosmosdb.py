@@ -12,6 +12,7 @@ account needs Strong, or Bounded staleness within one region.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -142,7 +143,7 @@ def _account(endpoint: str | None, key: str | None, credential: Any) -> Account:
 
 def _checked_client(client: Any, module: str) -> Any:
     """The client, which must be of the face that will use it, or None."""
-    of_aio = hasattr(client, "__aenter__")
+    of_aio = inspect.iscoroutinefunction(getattr(client, "close", None))
     fits = hasattr(client, "get_database_client") and of_aio is module.endswith(".aio")
     check_kind("client", client, f"a CosmosClient of {module}", fits=fits)
     return client

@@ -5,6 +5,7 @@ Neither SDK is imported before the first request.
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -128,7 +129,7 @@ class AioDynamoDBTable(AwaitingRequests):
 
 def _is_awaiting(client: Any) -> bool:
     """Whether it is of aiobotocore: boto3 would take what that returns for the reply."""
-    return hasattr(client, "__aenter__")
+    return inspect.iscoroutinefunction(getattr(client, "_make_api_call", None))
 
 
 def _checked(table_name: str) -> str:

@@ -221,14 +221,16 @@ def _opened(url: str | URL | None, engine: Engine | None) -> Engine:
 
     if (url is None) == (engine is None):
         raise ValueError("give one of url and engine")
-    check_kind("engine", engine, "an Engine of SQLAlchemy", fits=hasattr(engine, "dialect"))
+    fits = hasattr(engine, "dialect") and not isinstance(engine, sqlalchemy.Connection)
+    check_kind("engine", engine, "an Engine of SQLAlchemy", fits=fits)
     if engine is None:
         parsed = parsed_url(url)
         _check_database(parsed.get_backend_name())  # before its driver is looked for
         try:
             engine = _new_engine(parsed)
         except sqlalchemy.exc.ArgumentError:
-            raise ValueError(_NO_URL) from None
+            text = f"url or engine: {parsed.drivername!r} is no driver that can be used here"
+            raise ValueError(text) from None
     dialect = engine.dialect
     if dialect.is_async:
         raise ValueError(
