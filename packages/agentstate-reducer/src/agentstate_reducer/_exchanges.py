@@ -88,9 +88,10 @@ def read(messages: list[Any]) -> Reading:
         return Reading(messages, letters, contents, at, uniform=False)
     types = list(map(type, contents))
     hollow = len(types) - types.count(str)
-    uniform = "?" not in letters and hollow == types.count(type(None))
+    uniform = "?" not in letters
     if uniform and hollow:
-        uniform = not may_stand_elsewhere(messages, contents)
+        only_text = hollow == types.count(type(None))
+        uniform = only_text and not may_stand_elsewhere(messages, contents)
     if not uniform:
         letters = "".join(map(_closer_letter, letters, contents, messages))
     return Reading(messages, letters, contents, at, uniform=uniform)
