@@ -797,3 +797,30 @@ def test_a_file_that_cannot_be_used_is_no_reason_to_wait(tmp_path: Path) -> None
     shutil.rmtree(folder)
     assert not background.flush(1)
     assert not background.close(1)
+
+
+class Contested:
+    """A connection whose mode another one changes at the same time, or that is broken."""
+
+    def __init__(self, *errors: str) -> None:
+        self.errors = list(errors)
+
+    def execute(self, statement: str) -> None:
+        if self.errors:
+            raise sqlite3.OperationalError(self.errors.pop(0))
+
+
+def test_processes_that_open_a_new_file_at_once_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SQLite itself does not wait there; what is no lock, or takes too long, is an error."""
+    contested: Any = Contested("database is locked", "database is locked")
+    _spool_file._use_wal(contested)
+    assert contested.errors == []
+    broken: Any = Contested("disk I/O error")
+    with pytest.raises(sqlite3.OperationalError, match="disk"):
+        _spool_file._use_wal(broken)
+    monkeypatch.setattr(_spool_file, "BUSY_SECONDS", 0.05)
+    locked: Any = Contested(*["database is locked"] * 1000)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        _spool_file._use_wal(locked)

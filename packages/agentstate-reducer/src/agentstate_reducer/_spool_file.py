@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from contextlib import suppress
 from typing import Final
 
@@ -55,7 +56,7 @@ def open_file(path: str, hook: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         _is_new(db, path)  # before anything is changed in a file that is not ours
-        db.execute("PRAGMA journal_mode = WAL")
+        _use_wal(db)
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("BEGIN IMMEDIATE")
         if _is_new(db, path):
@@ -71,6 +72,19 @@ def open_file(path: str, hook: str) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """The file is in WAL mode. Of two who change that at once SQLite lets one fail, not wait."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:  # noqa: PERF203 - a few rounds at most
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def _is_new(db: sqlite3.Connection, path: str) -> bool:
