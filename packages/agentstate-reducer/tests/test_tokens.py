@@ -359,6 +359,25 @@ def byte_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("byte_tokens")
+async def test_tiktoken_never_encodes_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long texts take their time also when the vocabulary is there."""
+    threads: set[int] = set()
+    reducer = MessageReducer(config=ReducerConfig(max_tokens=100))
+    await reducer.areduce([{"role": "user", "content": "first"}])
+    encode = _tokens.vocabulary.encode()
+    assert encode is not None
+
+    def noted(text: str) -> list[int]:
+        threads.add(threading.get_ident())
+        return encode(text)
+
+    monkeypatch.setattr(_tokens.vocabulary, "_encode", noted)
+    await reducer.areduce([{"role": "user", "content": "a text nobody has counted yet"}])
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+@pytest.mark.usefixtures("byte_tokens")
 def test_tiktoken_counts_where_its_vocabulary_is_found() -> None:
     """Special tokens as the text they are, calls included, the same at once and one by one."""
     call = {"id": "a", "name": "fn", "args": {}}
@@ -438,7 +457,7 @@ def test_nothing_is_looked_for_before_the_first_count(monkeypatch: pytest.Monkey
 async def test_on_an_event_loop_a_thread_looks_for_tiktoken_alone(
     messages: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once it is found or not, counting leaves the loop's thread no more."""
+    """Once it is known not to be there, counting leaves the loop's thread no more."""
     loop = asyncio.get_running_loop()
     in_executor, asked = loop.run_in_executor, list[Any]()
 

@@ -183,8 +183,6 @@ class FlowReduction:
         try:
             key = self.reducer.config.namespace_key
             return flow, repr(self._namespace_of(flow, state, key))
-        except AsyncCallableError:
-            raise
         except Exception:  # it is reported where the lists are reduced
             return flow, ""
 

@@ -71,3 +71,18 @@ def test_users_with_tables_of_their_own_may_give_their_flows_one_id() -> None:
     for name, left in (("ada", 10), ("bob", 6)):
         taken = [text for namespace, _, text in deliveries.seen if namespace == name]
         assert taken == [f"t{n}" for n in range(left)]
+
+
+def test_a_namespace_that_is_async_does_not_keep_a_flow_from_being_read() -> None:
+    """It is refused where messages would be handed over; what is stored is not to blame."""
+
+    async def whose(state: Any, flow: str) -> str:
+        return "ada"
+
+    state = {"id": "f1", "messages": talk(0, 8)}
+    MemoryFlowPersistence("async").save_state("f1", "m", state)
+    persistence = MemoryFlowPersistence("async", reducer=reducing(), namespace=whose)
+    assert persistence.load_state("f1") == state
+    with pytest.raises(TypeError, match="async"):
+        persistence.save_state("f1", "m", state)
+    assert persistence.load_state("f1") == state

@@ -41,7 +41,8 @@ _Encode = Callable[[str], list[int]]
 class TokenCounter(Protocol):
     """Counts one message when called; `costs` counts those of a reading.
 
-    `may_block` says whether the next count may run code of the user's or wait for the network.
+    `may_block` says whether the next count may run code of the user's, wait for the network, or
+    take so long that an event loop should not wait for it.
     """
 
     def __call__(self, message: Any) -> int: ...

@@ -229,7 +229,7 @@ def _opened(url: str | URL | None, engine: Engine | None) -> Engine:
         try:
             engine = _new_engine(parsed)
         except sqlalchemy.exc.ArgumentError:
-            text = f"url or engine: {parsed.drivername!r} is no driver that can be used here"
+            text = f"url: {parsed.drivername!r} is no driver that can be used here"
             raise ValueError(text) from None
     dialect = engine.dialect
     if dialect.is_async:
