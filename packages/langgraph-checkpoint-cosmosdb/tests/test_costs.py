@@ -59,7 +59,7 @@ def test_a_turn_is_one_query_and_a_write_for_each_call(
     turns: list[dict[str, int]] = []
 
     def note() -> None:
-        turns.append(cosmosdb_server.requests())
+        turns.append(cosmosdb_server.operations())
         cosmosdb_server.clear()
 
     chat(make_saver(), 12, note, **options)

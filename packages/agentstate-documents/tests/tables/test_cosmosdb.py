@@ -103,7 +103,7 @@ class TestRequests:
         [read] = await face.get(partition, ["a"])
         await face.put(partition, [Write(Document("a", b"2"), if_unchanged=read)])
         await face.delete(partition, ["a", "b", "c", "d"])
-        assert cosmosdb_server.requests() == {
+        assert cosmosdb_server.operations() == {
             "upsert": 1,
             "create": 1,
             "batch": 2,
@@ -118,7 +118,7 @@ class TestRequests:
         await face.put(partition, writes(Document("a", b""), Document("b", b"")))
         cosmosdb_server.clear()
         await face.delete(partition, ["nothing", "a"])
-        assert cosmosdb_server.requests() == {"batch": 1, "delete": 2}
+        assert cosmosdb_server.operations() == {"batch": 1, "delete": 2}
         assert [d.sort for d in await read_all(face, partition)] == ["b"]
 
     async def test_the_fullest_put_fits_a_request(self, face: Any, partition: str) -> None:
