@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,6 +33,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 pytest.register_assert_rewrite("agentstate_documents.testing")
 
 pytest_plugins = ["servers.fixtures", "servers.firestore.fixtures"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Each test stands for a process of its own, in which no flow runs yet."""
+    flow_reduction: Any = sys.modules.get("agentstate_documents.flow_reduction")
+    if flow_reduction is not None:
+        nothing = flow_reduction.Recent(flow_reduction.MAX_FLOWS)
+        flow_reduction._running = nothing  # noqa: SLF001 - what a new process has
 
 
 def pytest_unconfigure() -> None:
